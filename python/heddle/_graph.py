@@ -108,10 +108,12 @@ class Graph:
 
     def call(self, operator: str | InferenceSession, /, *inputs: Any, label: str = "", **named: Any) -> Any:
         """Applies an operator, or a model, to tensors of this graph: its result, or a tuple of several. An array is a constant.
-        `label` names the operation. What a model reads to decide a shape or a branch must be a constant."""
+        `label` names the operation. What a model reads to decide a shape or a branch must be a constant. `weights`, a dictionary,
+        stand in place of a model's own (`InferenceSession.weights`)."""
         inputs, named = replaced(inputs, _inner), replaced(named, _inner)
         if isinstance(operator, InferenceSession):
-            return self._wrapped(self._graph.call_model(operator._session, inputs, named, label or "model"))
+            weights = named.pop("weights") if isinstance(named.get("weights"), dict) else {}
+            return self._wrapped(self._graph.call_model(operator._session, inputs, named, weights, label or "model"))
         return self._wrapped(self._graph.call(operator, inputs, named, label))
 
     @property

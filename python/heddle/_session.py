@@ -11,7 +11,7 @@ from typing import Any, Callable, ContextManager, Iterable, Mapping, Sequence
 
 from . import _heddle
 from ._errors import Error
-from ._library import Library, Progress, shipped_library
+from ._library import Library, Progress, graph_of, shipped_library
 from ._onnxruntime import check_providers, get_available_providers, global_threads
 from ._onnxruntime_absent import without_absent
 from ._onnxruntime_options import RunOptions, SessionOptions
@@ -110,7 +110,10 @@ class Session:
 
     def memory_bytes(self) -> int:
         """What the programs that are kept for shapes have now: code, plans, packed weights. What they share counts once."""
-        return sum(self._session.memory().values())
+        return sum({block: size for session in self._sessions() for block, size in session.memory().items()}.values())
+
+    def _sessions(self) -> list[_heddle.Session]:
+        return [self._session]
 
     def compare(self, input_feed: Mapping[str, Any], against: Any = "reference", *, work: float = 1e13,
                 threads: int = 0) -> Comparison:
@@ -130,7 +133,8 @@ class Session:
     def cancel(self) -> None:
         """From another thread: a `run` that is compiling now raises `Error` (support.cancelled) within some milliseconds.
         The programs that are there stay; the next run compiles anew."""
-        self._session.cancel()
+        for session in self._sessions():
+            session.cancel()
 
 
 class Comparison:
@@ -197,6 +201,7 @@ class InferenceSession(Session):
         profile = Profile(options.profile_file_prefix) if options.enable_profiling else None
         super().__init__(_heddle.model_session(path, content, (library or shipped_library())._library, threads,
                                                options._dimensions, list(rules)), progress)
+        self._others: dict[tuple[str, ...], _heddle.ModelSession] = {}
         if program_cache_bytes is not None:
             self._session.set_program_cache_bytes(program_cache_bytes)
         self._options = options
@@ -243,6 +248,38 @@ class InferenceSession(Session):
             return self.svg()
         except Error:  # sizes or values are not known: then there is the text alone
             return None
+
+    @property
+    def weights(self) -> dict[str, Any]:
+        """The model's own, of float types, by their names: initializers, and constants that nodes hold. New arrays each time."""
+        return self._session.weights()
+
+    def call(self, *inputs: Any, weights: Mapping[str, Any] | None = None, **named: Any) -> Any:
+        """The model as a function, within others and of arrays: its inputs by place or by name; one result, or a tuple. `weights`
+        stand in place of those of the same names. Where there is a tensor of a graph among these, it is applied there, so that
+        `heddle.grad` of what calls it is with respect to inputs and weights. There, what decides a shape or a branch must be an
+        array that is no argument of the function that is compiled."""
+        given = dict(weights or {})
+        graph = graph_of((inputs, named, given))
+        if graph is not None:
+            return graph.call(self, *inputs, weights=given, **named)
+        names = [port.name for port in self._session.inputs]
+        if len(inputs) > len(names) or set(names[:len(inputs)]) & named.keys():
+            _heddle.raise_option("inputs", f"each of {', '.join(names)} once", f"{len(inputs)} by place, and {', '.join(named)}")
+        feeds = {**dict(zip(names, inputs)), **named, **given}
+        results = self._with_weights(tuple(sorted(given))).run(None, feeds, self._progress, None)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _sessions(self) -> list[_heddle.Session]:
+        return [self._session, *self._others.values()]
+
+    def _with_weights(self, names: tuple[str, ...]) -> _heddle.ModelSession:
+        """The session whose inputs these weights are, too."""
+        if not names:
+            return self._session
+        if names not in self._others:
+            self._others[names] = self._session.with_weights(list(names))
+        return self._others[names]
 
     @property
     def rewrites(self) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/schema.h"
 #include "cli/support.h"
+#include "cli/usage.h"
 
 namespace heddle::cli {
 namespace {
@@ -98,6 +99,27 @@ void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& se
     add_bindings(command, bindings);
 }
 
+// What is done with a program that is loaded.
+void add_running(CLI::App& command, RunOptions& options) {
+    add_rules(command, options.rules);
+    command.add_option("--output-dir", options.output_dir, "Write output_0.npy, output_1.npy ... there")
+        ->type_name("DIR");
+    command.add_option("--output", options.output, "Write all outputs there, by name, as numpy.load reads them")
+        ->type_name("FILE.npz");
+    add_threads(command, options.threads);
+    add_work(command, options.work);
+    add_cache(command, options.cache);
+    auto* backend = command.add_option("--backend", options.backend,
+                                       "cpu: compiled code; reference: the interpreter of typed bodies");
+    backend->capture_default_str();
+    check_words(*backend, {"cpu", "reference"});
+    command.add_option("--repeat", options.repeat, "Run so often and report the times")
+        ->type_name("N")
+        ->check(range(1, 100000000));
+    command.add_option("--profile", options.profile, "Write the time of each launch there, as JSON")->type_name("FILE");
+    command.add_flag("--unfused", options.unfused, "One kernel for every equation, to compare with");
+}
+
 Command add_run(CLI::App& app, RunOptions& options) {
     auto* command = app.add_subcommand("run", "Compile a model, or a program of calls, and run it");
     command->add_option("model", options.model, "An ONNX model")->type_name("MODEL.onnx");
@@ -105,22 +127,7 @@ Command add_run(CLI::App& app, RunOptions& options) {
         ->type_name("'y = softmax(x, axis: 1)'");
     add_common(*command, options.common);
     add_inputs(*command, options.inputs, options.random_seed, options.bindings);
-    add_rules(*command, options.rules);
-    command->add_option("--output-dir", options.output_dir, "Write output_0.npy, output_1.npy ... there")
-        ->type_name("DIR");
-    add_threads(*command, options.threads);
-    add_work(*command, options.work);
-    add_cache(*command, options.cache);
-    auto* backend = command->add_option("--backend", options.backend,
-                                        "cpu: compiled code; reference: the interpreter of typed bodies");
-    backend->capture_default_str();
-    check_words(*backend, {"cpu", "reference"});
-    command->add_option("--repeat", options.repeat, "Run so often and report the times")
-        ->type_name("N")
-        ->check(range(1, 100000000));
-    command->add_option("--profile", options.profile, "Write the time of each launch there, as JSON")
-        ->type_name("FILE");
-    command->add_flag("--unfused", options.unfused, "One kernel for every equation, to compare with");
+    add_running(*command, options);
     command->footer(
         "Examples:\n"
         "  heddle run model.onnx --random 1 --bind batch=4\n"
@@ -253,6 +260,55 @@ Command add_graph(CLI::App& app, GraphOptions& options) {
     return {command, &options.common, [&] { return show_graph(options); }};
 }
 
+// Options of `heddle run`, which takes what it differentiates as that does; `graph` draws it.
+Command add_grad(CLI::App& app, GradOptions& options) {
+    auto* command = app.add_subcommand(
+        "grad", "Make the program of a model's gradient: run it, write it, draw it, explain it (docs/gradients.md)");
+    RunOptions& run = options.run;
+    GradientOptions& gradient = run.gradient.emplace();
+    command->add_option("model", run.model, "An ONNX model")->type_name("MODEL.onnx");
+    command->add_option("--call", run.call, "Instead of a model: calls of operators; the last value is the output")
+        ->type_name("'y = softmax(x, axis: 1)'");
+    add_repeated(*command, "--wrt", gradient.wrt,
+                 "With respect to these inputs and weights, by names and patterns (all inputs of float types)",
+                 "'NAME,PATTERN*'");
+    command
+        ->add_option("--loss", gradient.loss,
+                     "What is differentiated: one number made of outputs, by calls of operators; new names are inputs. "
+                     "Without it, an adjoint d_OUTPUT of each output is an input")
+        ->type_name("'reduce_mean(y)'");
+    auto* list = command->add_flag("--list", options.list, "List what --wrt may name");
+    add_common(*command, run.common);
+    add_inputs(*command, run.inputs, run.random_seed, run.bindings);
+    add_repeated(*command, "--input-type", gradient.input_types,
+                 "The type of an input of --call or --loss that no file gives; repeated", "target=int64[8]");
+    add_running(*command, run);
+    command->add_option("--json", options.json, "Where to write the gradient as a graph document, without running it")
+        ->type_name("FILE");
+    auto* svg = command->add_option("--svg", options.svg, "Where to draw the gradient, without running it");
+    svg->type_name("FILE");
+    command->add_flag("--fused", options.fused, "Draw the launches after fusion, and the memory")->needs(svg);
+    command->add_flag("--unfold", options.unfold, "Draw what repeats as often as it is there")->needs(svg);
+    command->add_flag("--explain", options.explain, "Say what it consists of, what it costs, and its kernels")
+        ->excludes(list)
+        ->excludes(svg);
+    command->add_flag("--equations", options.equations, "The same, with the equations before and after fusion");
+    command->add_flag("--schedule", options.schedule, "The same, with what was chosen for each kernel, and the plan");
+    command->add_flag("--source", options.source, "The same, with the C code of the kernels");
+    command->footer(
+        "Examples:\n"
+        "  heddle grad model.onnx --list\n"
+        "  heddle grad model.onnx --loss 'reduce_mean(y)' --random 1 --bind batch=4\n"
+        "  heddle grad model.onnx --wrt 'decoder.*' --input x=x.npy --input target=target.npy \\\n"
+        "      --loss 'nll_loss_joined(log_softmax(logits), target, mean: true)' --output slopes.npz\n"
+        "  heddle grad model.onnx --wrt x,w --random 1      (from d_y, which is an input, to d_x and d_w)\n"
+        "  heddle grad --call 'y = softmax(x)' --input x=x.npy --loss 'reduce_sum(mul(y, y))'\n"
+        "  heddle grad model.onnx --loss 'reduce_mean(y)' --bind batch=4 --explain\n"
+        "In --loss an output whose name is no word is output_0, output_1 ... Weights are those of the model\n"
+        "where --input gives no others.\n");
+    return {command, &run.common, [&] { return differentiate_model(options); }};
+}
+
 Command add_verify(CLI::App& app, VerifyOptions& options) {
     auto* command =
         app.add_subcommand("verify", "Test rewrite rules on random instances; show where a wrong one fails");
@@ -343,95 +399,6 @@ Command add_completion(CLI::App& app, std::string& shell, const CommandTable& ta
             }};
 }
 
-// ---- the table of all this
-
-OptionRow row_of(const CLI::Option& option) {
-    OptionRow row{.positional = option.get_positional(), .required = option.get_required()};
-    for (const std::string& name : option.get_snames()) row.names.push_back("-" + name);
-    for (const std::string& name : option.get_lnames()) row.names.push_back("--" + name);
-    if (row.positional) row.names = {option.get_name(true, false)};
-    row.repeated = option.get_expected_max() == CLI::detail::expected_max_vector_size ||
-                   (option.get_type_size() != 0 && option.get_allow_extra_args());
-    if (option.get_type_size() != 0) row.value = option.get_type_name();
-    row.default_value = option.get_default_str();
-    row.text = option.get_description();
-    return row;
-}
-
-CommandRow row_of(const CLI::App& app) {
-    CommandRow row{
-        .name = app.get_parent() ? app.get_name() : "", .text = app.get_description(), .examples = app.get_footer()};
-    for (const bool positional : {true, false}) {
-        for (const CLI::Option* option : app.get_options()) {
-            if (option->get_positional() == positional) row.options.push_back(row_of(*option));
-        }
-    }
-    return row;
-}
-
-CommandTable table_of(const CLI::App& app) {
-    CommandTable table{.program = row_of(app)};
-    for (const CLI::App* command : app.get_subcommands({})) table.commands.push_back(row_of(*command));
-    return table;
-}
-
-// ---- wrong command lines
-
-// However wrong the rest is.
-bool asks_for_json(int count, char** arguments) {
-    for (int i = 1; i < count; i++) {
-        const std::string_view word = arguments[i];
-        if (word == "--format=json") return true;
-        if (word == "--format" && i + 1 < count && std::string_view(arguments[i + 1]) == "json") return true;
-    }
-    return false;
-}
-
-// "did you mean --format? heddle run --help lists all"
-std::string usage_remedy(const std::string& near, const std::string& command, const char* lists) {
-    return fmt::format("{}{} --help lists {}", near.empty() ? "" : fmt::format("did you mean {}? ", near), command,
-                       lists);
-}
-
-Diagnostic unknown_option(const std::string& word, const std::string& command, const CommandRow& row) {
-    const std::string name = word.substr(0, word.find('='));
-    std::vector<std::string> known;
-    for (const OptionRow& option : row.options) {
-        if (!option.positional) known.insert(known.end(), option.names.begin(), option.names.end());
-    }
-    return {.code = "cli.unknown_option",
-            .summary = fmt::format("{} has no option '{}'", command, name),
-            .remedy = usage_remedy(nearest_name(name, known), command, "its options"),
-            .params = {{"option", name}}};
-}
-
-Diagnostic unknown_command(const std::string& word, const CommandTable& table) {
-    std::vector<std::string> known;
-    for (const CommandRow& row : table.commands) known.push_back(row.name);
-    return {.code = "cli.unknown_command",
-            .summary = fmt::format("heddle has no command '{}'", word),
-            .remedy = usage_remedy(nearest_name(word, known), "heddle", "the commands"),
-            .params = {{"command", word}}};
-}
-
-// What nobody takes comes first: what is missing is mostly what was meant by it.
-Diagnostic usage_problem(const CLI::ParseError& problem, const CLI::App& app, const CommandTable& table) {
-    const auto chosen = app.get_subcommands();
-    const CLI::App& command = chosen.empty() ? app : *chosen.back();
-    const std::string name = chosen.empty() ? "heddle" : "heddle " + command.get_name();
-    const auto extras = command.remaining(true);
-    const auto option = std::ranges::find_if(extras, [](const std::string& word) { return word.starts_with("-"); });
-    if (option != extras.end()) return unknown_option(*option, name, row_of(command));
-    if (!extras.empty() && chosen.empty()) return unknown_command(extras[0], table);
-    if (!extras.empty())
-        return {.code = "cli.usage",
-                .summary = fmt::format("{} does not take '{}'", name, extras[0]),
-                .remedy = usage_remedy("", name, "what it takes")};
-    std::string summary = problem.what();
-    while (!summary.empty() && (summary.back() == '.' || summary.back() == '\n')) summary.pop_back();
-    return {.code = "cli.usage", .summary = std::move(summary), .remedy = usage_remedy("", name, "what it takes")};
-}
-
 void end_now(std::string_view text) {
     [[maybe_unused]] auto written = ::write(STDERR_FILENO, text.data(), text.size());
     ::_exit(128 + SIGINT);
@@ -463,16 +430,23 @@ int run(int count, char** arguments) {
     ExplainOptions explain_options;
     CompareOptions compare_options;
     GraphOptions graph_options;
+    GradOptions grad_options;
     VerifyOptions verify_options;
     RewriteOptions rewrite_options;
     CacheCommandOptions cache_options;
     TargetCommandOptions target_options;
     std::string shell;
-    const std::vector<Command> commands = {add_run(app, run_options),         add_check(app, check_options),
-                                           add_explain(app, explain_options), add_compare(app, compare_options),
-                                           add_graph(app, graph_options),     add_verify(app, verify_options),
-                                           add_rewrite(app, rewrite_options), add_cache_command(app, cache_options),
-                                           add_target(app, target_options),   add_schema(app),
+    const std::vector<Command> commands = {add_run(app, run_options),
+                                           add_check(app, check_options),
+                                           add_explain(app, explain_options),
+                                           add_compare(app, compare_options),
+                                           add_graph(app, graph_options),
+                                           add_grad(app, grad_options),
+                                           add_verify(app, verify_options),
+                                           add_rewrite(app, rewrite_options),
+                                           add_cache_command(app, cache_options),
+                                           add_target(app, target_options),
+                                           add_schema(app),
                                            add_completion(app, shell, table)};
     table = table_of(app);
     const bool json = asks_for_json(count, arguments);

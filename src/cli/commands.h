@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@ struct CacheOptions {
 // Scalar operations that a run may take unless told otherwise: some minutes to an hour. Interpreted, a hundredth of it.
 inline constexpr double default_work = 1e13;
 
+// What is differentiated, with respect to what (heddle grad).
+struct GradientOptions {
+    std::vector<std::string> wrt;          // names and patterns, "x,decoder.*"; empty: all inputs of float types
+    std::string loss;                      // a program of outputs; empty: adjoints of all outputs are inputs
+    std::vector<std::string> input_types;  // NAME=TYPE, of what has no file: inputs of a call, and of the loss
+};
+
 struct RunOptions {
     CommonOptions common;
     CacheOptions cache;
@@ -29,7 +37,7 @@ struct RunOptions {
     std::string call;                 // a program: "y = swish(x); z = add2(y, x)"
     std::vector<std::string> inputs;  // NAME=FILE
     int64_t random_seed = -1;         // below zero: inputs that are not given are an error
-    std::string output_dir;
+    std::string output_dir, output;  // a folder of .npy files; a .npz file
     int threads = 0;  // 0: all cores
     std::string backend = "cpu";
     int64_t repeat = 1;
@@ -37,6 +45,7 @@ struct RunOptions {
     std::vector<std::string> bindings;  // "batch=4,seq=128"
     std::vector<std::string> rules;     // to rewrite by first: "split_inner(chunk: 4)", "mine::*"
     bool unfused = false;
+    std::optional<GradientOptions> gradient = {};  // of it, with its outputs
 };
 int run_model(const RunOptions& options);
 
@@ -82,10 +91,20 @@ struct GraphOptions {
     bool validate = false, fused = false, profile = false, unfold = false;
     int threads = 0;  // of --profile; 0: all cores
     CacheOptions cache;
-    std::string environment;  // a name or a file; empty: "heddle", and "loom" for a document
-    std::string svg, json;    // where to write; empty: not
+    std::string environment;                       // a name or a file; empty: "heddle", and "loom" for a document
+    std::string svg, json;                         // where to write; empty: not
+    std::optional<GradientOptions> gradient = {};  // of the model or call, in its place
 };
 int show_graph(const GraphOptions& options);
+
+struct GradOptions {
+    RunOptions run;  // with its gradient
+    bool list = false, explain = false;
+    bool equations = false, schedule = false, source = false;  // parts of what is explained
+    bool fused = false, unfold = false;                        // of the picture
+    std::string svg, json;                                     // where to write; empty: not
+};
+int differentiate_model(const GradOptions& options);
 
 struct VerifyOptions {
     CommonOptions common;

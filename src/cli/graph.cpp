@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "pictures/draw_parts.h"
-#include "explain/arguments.h"
+#include "cli/gradient_source.h"
 #include "cli/support.h"
 #include "interchange/json_tree.h"
 #include "interchange/to_document.h"
@@ -43,6 +43,7 @@ Result<void> check_options(const GraphOptions& options) {
     };
     if (options.file.empty() == options.call.empty())
         return wrong("give a file, or --call with a program, and not both", "heddle graph --help shows examples");
+    if (options.gradient) return {};
     if (options.call.empty() && !options.input_types.empty())
         return wrong("--input-type is for --call", "a file says the types of its inputs");
     if (is_document(options) && !options.rules.empty())
@@ -55,18 +56,10 @@ Result<void> check_options(const GraphOptions& options) {
 }
 
 Result<Source> called(const GraphOptions& options, const Library& library) {
-    std::vector<ProgramInput> inputs;
     std::map<std::string, int64_t> dimensions;
-    Diagnostics problems;
-    for (const std::string& text : options.input_types) {
-        auto input = explain::parse_input_type(text, dimensions);
-        if (input)
-            inputs.push_back({std::move(input->name), std::move(input->type), std::move(input->start)});
-        else
-            problems.insert(problems.end(), input.error().begin(), input.error().end());
-    }
-    if (!problems.empty()) return fail(std::move(problems));
-    auto source = load_call(options.call, library, inputs, options.rules);
+    auto inputs = read_input_types(options.input_types, dimensions);
+    if (!inputs) return fail(std::move(inputs.error()));
+    auto source = load_call(options.call, library, *inputs, options.rules);
     if (source) source->graph.dimension_names = dimensions;
     return source;
 }
@@ -74,7 +67,8 @@ Result<Source> called(const GraphOptions& options, const Library& library) {
 Result<Loaded> load(const GraphOptions& options, const Library& library) {
     Loaded loaded;
     loaded.title = options.file.empty() ? options.call : std::filesystem::path(options.file).filename().string();
-    if (is_document(options)) {
+    if (options.gradient) loaded.title = "gradient of " + loaded.title;
+    if (!options.gradient && is_document(options)) {
         auto text = read_file(options.file, largest_json);
         if (!text) return fail(std::move(text.error()));
         loaded.text = std::make_shared<const SourceText>(options.file, std::move(*text));
@@ -85,8 +79,14 @@ Result<Loaded> load(const GraphOptions& options, const Library& library) {
     }
     auto given = read_inputs(options.inputs);
     if (!given) return fail(std::move(given.error()));
-    auto source = options.file.empty() ? called(options, library)
-                                       : load_model(options.file, library, *given, options.bindings, options.rules);
+    const auto load_source = [&] {
+        if (options.gradient)
+            return load_gradient({options.file, options.call, options.bindings, options.rules}, *options.gradient,
+                                 library, *given);
+        return options.file.empty() ? called(options, library)
+                                    : load_model(options.file, library, *given, options.bindings, options.rules);
+    };
+    auto source = load_source();
     if (!source) return fail(std::move(source.error()));
     loaded.graph = std::move(source->graph);
     loaded.rewrites = std::move(source->rewrites);
@@ -215,6 +215,18 @@ void print_text(const GraphOptions& options, const Loaded& loaded, const std::ve
     for (const std::string& text : validation->not_applied_again) fmt::print("  not applied again: {}\n", text);
 }
 
+// All of them (names and texts) or none.
+Result<void> write_files(const std::vector<std::pair<std::string, std::string>>& files) {
+    for (size_t i = 0; i < files.size(); i++) {
+        auto written = write_file(files[i].first, files[i].second);
+        if (written) continue;
+        std::error_code ignored;
+        for (size_t before = 0; before < i; before++) std::filesystem::remove(files[before].first, ignored);
+        return written;
+    }
+    return {};
+}
+
 Result<void> show(const GraphOptions& options) {
     if (auto fine = check_options(options); !fine) return fine;
     auto library = open_libraries(options.common);
@@ -230,17 +242,15 @@ Result<void> show(const GraphOptions& options) {
         if (!validation->issues.empty()) return fail(std::move(validation->issues));
     }
     std::vector<std::string> drawn;
+    std::vector<std::pair<std::string, std::string>> files;
     if (!options.svg.empty()) {
         auto pages = pictures_of(options, *loaded);
         if (!pages) return fail(std::move(pages.error()));
         drawn = page_files(options.svg, pages->size());
-        for (size_t i = 0; i < drawn.size(); i++) {
-            if (auto written = write_file(drawn[i], (*pages)[i].text()); !written) return written;
-        }
+        for (size_t i = 0; i < drawn.size(); i++) files.emplace_back(drawn[i], (*pages)[i].text());
     }
-    if (!options.json.empty()) {
-        if (auto written = write_file(options.json, print_graph_json(*loaded->document)); !written) return written;
-    }
+    if (!options.json.empty()) files.emplace_back(options.json, print_graph_json(*loaded->document));
+    if (auto written = write_files(files); !written) return written;
     const Validation* valid = validation ? &*validation : nullptr;
     if (options.common.json)
         print_json(options, *loaded, drawn, valid, environment);

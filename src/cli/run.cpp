@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/gradient_source.h"
 #include "cli/progress_line.h"
 #include "cli/support.h"
 #include "evaluate/evaluate.h"
@@ -13,6 +14,7 @@
 #include "inference/kept_program.h"
 #include "support/file.h"
 #include "support/npy.h"
+#include "support/npz.h"
 #include "support/resident_memory.h"
 #include "support/tensor_text.h"
 
@@ -72,8 +74,7 @@ std::string type_text(const TensorData& data) {
     return fmt::format("{}[{}]", name(data.dtype()), fmt::join(data.shape(), ", "));
 }
 
-// All files or none: they are written beside their places first.
-Result<std::vector<std::string>> write_outputs(const std::vector<TensorData>& outputs, const std::string& folder) {
+Result<std::vector<std::string>> files_in(const std::string& folder, size_t outputs) {
     std::vector<std::string> files;
     if (folder.empty()) return files;
     std::error_code problem;
@@ -83,13 +84,29 @@ Result<std::vector<std::string>> write_outputs(const std::vector<TensorData>& ou
                      .summary = fmt::format("cannot make the folder '{}'", folder),
                      .reason = problem.message()});
     }
-    for (size_t i = 0; i < outputs.size(); i++) {
-        files.push_back(fmt::format("{}/output_{}.npy", folder, i));
-        auto written = write_npy(files.back(), outputs[i]);
-        if (written) continue;
-        for (const std::string& file : files) std::filesystem::remove(file, problem);
-        return fail(std::move(written.error()));
+    for (size_t i = 0; i < outputs; i++) files.push_back(fmt::format("{}/output_{}.npy", folder, i));
+    return files;
+}
+
+// All files or none: those of the folder, which it answers, and the one of all.
+Result<std::vector<std::string>> write_outputs(const Measured& measured, const RunOptions& options) {
+    const std::vector<TensorData>& outputs = measured.outputs;
+    auto files = files_in(options.output_dir, outputs.size());
+    if (!files) return files;
+    std::vector<std::string> written;
+    const auto undo = [&](Diagnostics problems) {
+        std::error_code ignored;
+        for (const std::string& file : written) std::filesystem::remove(file, ignored);
+        return fail(std::move(problems));
+    };
+    for (size_t i = 0; i < files->size(); i++) {
+        if (auto done = write_npy((*files)[i], outputs[i]); !done) return undo(std::move(done.error()));
+        written.push_back((*files)[i]);
     }
+    if (options.output.empty()) return files;
+    std::vector<std::pair<std::string, const TensorData*>> named;
+    for (size_t i = 0; i < outputs.size(); i++) named.emplace_back(measured.output_names[i], &outputs[i]);
+    if (auto done = write_npz(options.output, named); !done) return undo(std::move(done.error()));
     return files;
 }
 
@@ -105,7 +122,8 @@ Result<void> write_profile(const std::string& path, const std::vector<runtime::L
     return write_file(path, list.dump(2) + "\n");
 }
 
-void print_json(const Measured& m, const Progress& progress, const std::vector<std::string>& files) {
+void print_json(const Measured& m, const Progress& progress, const std::vector<std::string>& files,
+                const RunOptions& options) {
     Json json;
     json["outputs"] = Json::array();
     for (size_t i = 0; i < m.outputs.size(); i++) {
@@ -114,6 +132,7 @@ void print_json(const Measured& m, const Progress& progress, const std::vector<s
         output["file"] = i < files.size() ? Json(files[i]) : Json(nullptr);
         json["outputs"].push_back(std::move(output));
     }
+    if (!options.output.empty()) json["file"] = options.output;
     if (!m.rewrites.empty()) json["rewrites"] = Json::array();
     for (const rewrite::Step& step : m.rewrites) json["rewrites"].push_back({{"rule", step.rule}, {"at", step.at}});
     json["load_ms"] = m.load_ms;
@@ -140,6 +159,8 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
         fmt::print("{}: {} = {}{}\n", m.output_names[i], type_text(m.outputs[i]), some_values(m.outputs[i]),
                    i < files.size() ? " -> " + files[i] : "");
     }
+    if (!options.output.empty())
+        fmt::print("{} output{} -> {}\n", m.outputs.size(), m.outputs.size() == 1 ? "" : "s", options.output);
     fmt::print("load {:.1f} ms, compile {:.1f} ms", m.load_ms, m.compile_ms);
     if (m.run_ms.size() > 1) {
         fmt::print(", run {:.3f} ms (median of {}, least {:.3f})", median(m.run_ms), m.run_ms.size(),
@@ -167,9 +188,15 @@ Result<Source> load_program(const RunOptions& options, const Library& library, c
 }
 
 Result<Source> load(const RunOptions& options, const Library& library, const Given& given, Progress& progress) {
-    auto source = options.call.empty()
-                      ? load_model(options.model, library, given, options.bindings, options.rules, &progress)
-                      : load_program(options, library, given, progress);
+    const auto load_source = [&] {
+        if (options.gradient)
+            return load_gradient({options.model, options.call, options.bindings, options.rules}, *options.gradient,
+                                 library, given, &progress);
+        return options.call.empty()
+                   ? load_model(options.model, library, given, options.bindings, options.rules, &progress)
+                   : load_program(options, library, given, progress);
+    };
+    auto source = load_source();
     progress.finish();
     if (!source) return source;
     if (auto fine = check_work(source->graph, options.work, options.backend == "reference"); !fine)
@@ -177,11 +204,17 @@ Result<Source> load(const RunOptions& options, const Library& library, const Giv
     return source;
 }
 
+Given with_weights(const Given& given, const Source& source) {
+    Given all = given;
+    all.insert(source.weights.begin(), source.weights.end());
+    return all;
+}
+
 // All that the program follows from, so that a later run may take it as it is. Of rules it must say what they did.
 inference::ProgramSource kept_as(const RunOptions& options, const Library& library, const Given& given,
                                  const inference::Engine& engine) {
     const auto folder = engine.kernels->folder();
-    if (!folder || !options.rules.empty()) return {};
+    if (!folder || !options.rules.empty() || options.gradient) return {};  // weights are not in what is kept
     const auto model = options.call.empty() ? inference::digest_of_file(options.model, *folder) : options.call;
     if (!model) return {};
     std::string types;
@@ -213,7 +246,8 @@ Result<Ready> make(const RunOptions& options, const Library& library, const Give
     auto begin = Clock::now();
     auto source = load(options, library, given, progress);
     if (!source) return fail(std::move(source.error()));
-    auto feeds = feeds_for(source->input_names, source->input_types(), given, options.random_seed, options.work);
+    auto feeds = feeds_for(source->input_names, source->input_types(), with_weights(given, *source),
+                           options.random_seed, options.work);
     if (!feeds) return fail(std::move(feeds.error()));
     measured.load_ms += milliseconds_since(begin);
     begin = Clock::now();
@@ -262,7 +296,8 @@ Result<void> run_interpreted(const RunOptions& options, const Library& library, 
     const auto begin = Clock::now();
     auto source = load(options, library, given, progress);
     if (!source) return fail(std::move(source.error()));
-    auto feeds = feeds_for(source->input_names, source->input_types(), given, options.random_seed, options.work);
+    auto feeds = feeds_for(source->input_names, source->input_types(), with_weights(given, *source),
+                           options.random_seed, options.work);
     if (!feeds) return fail(std::move(feeds.error()));
     measured.load_ms += milliseconds_since(begin);
     measured.output_names = source->output_names;
@@ -288,11 +323,11 @@ Result<void> run_source(const RunOptions& options) {
     const auto run = options.backend == "reference" ? run_interpreted : run_compiled;
     if (auto done = run(options, *library, *given, *progress, measured); !done) return done;
     measured.peak_resident_bytes = peak_resident_bytes();
-    auto files = write_outputs(measured.outputs, options.output_dir);
+    auto files = write_outputs(measured, options);
     if (!files) return fail(std::move(files.error()));
     if (auto written = write_profile(options.profile, measured.profile); !written) return written;
     if (options.common.json) {
-        print_json(measured, *progress, *files);
+        print_json(measured, *progress, *files, options);
     } else {
         print_text(measured, *files, options);
     }

@@ -104,25 +104,50 @@ Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::str
 Result<Source> load_model(const std::string& path, const Library& library,
                           const std::map<std::string, TensorData>& given, const std::vector<std::string>& binding_texts,
                           const std::vector<std::string>& rules, Progress* progress) {
+    auto model = onnx::read_model(path);
+    if (!model) return fail(std::move(model.error()));
+    return load_model(*model, library, given, binding_texts, rules, progress);
+}
+
+Result<Source> load_model(const onnx::OnnxModel& model, const Library& library,
+                          const std::map<std::string, TensorData>& given, const std::vector<std::string>& binding_texts,
+                          const std::vector<std::string>& rules, Progress* progress, inference::FreeWeights* weights) {
     auto uses = rewrite::read_rule_uses(rules, library);
     if (!uses) return fail(std::move(uses.error()));
     inference::Rewriting rewriting{std::move(*uses), {}};
     auto bindings = explain::parse_bindings(binding_texts);
     if (!bindings) return fail(std::move(bindings.error()));
-    auto model = onnx::read_model(path);
-    if (!model) return fail(std::move(model.error()));
     if (auto wanted = step_done(progress); !wanted) return fail(wanted.error());
-    Source source{.graph = {},
-                  .input_names = inference::read_input_names(*model),
-                  .output_names = inference::output_names(*model)};
-    source.other_files = !model->data_files.empty();
-    auto arranged = inference::arrange(inference::input_names(*model), given);
+    Source source{
+        .graph = {}, .input_names = inference::read_input_names(model), .output_names = inference::output_names(model)};
+    source.other_files = !model.data_files.empty();
+    auto arranged = inference::arrange(inference::input_names(model), given);
     if (!arranged) return fail(std::move(arranged.error()));
-    auto graph = inference::specialise(*model, library, *arranged, std::move(*bindings), &rewriting, progress);
+    auto graph = inference::specialise(model, library, *arranged, std::move(*bindings), &rewriting, progress, weights);
     if (!graph) return fail(std::move(graph.error()));
     source.graph = std::move(*graph);
     source.rewrites = std::move(rewriting.steps);
+    if (!weights) return source;
+    for (const onnx::OnnxWeight& weight : weights->found) {
+        source.input_names.push_back(weight.name);
+        source.weights.insert_or_assign(weight.name, weight.data);
+    }
     return source;
+}
+
+Result<std::vector<ProgramInput>> read_input_types(const std::vector<std::string>& texts,
+                                                   std::map<std::string, int64_t>& dimensions) {
+    std::vector<ProgramInput> inputs;
+    Diagnostics problems;
+    for (const std::string& text : texts) {
+        auto input = explain::parse_input_type(text, dimensions);
+        if (input)
+            inputs.push_back({std::move(input->name), std::move(input->type), std::move(input->start)});
+        else
+            problems.insert(problems.end(), input.error().begin(), input.error().end());
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return inputs;
 }
 
 Result<Source> load_call(const std::string& text, const Library& library, const std::vector<ProgramInput>& inputs,

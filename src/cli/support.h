@@ -12,6 +12,7 @@
 #include "frontends/onnx/model.h"
 #include "graph/graph.h"
 #include "inference/engine.h"
+#include "inference/model.h"
 #include "interchange/dialect.h"
 #include "language/library.h"
 #include "plan/plan.h"
@@ -37,8 +38,9 @@ Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::str
 struct Source {
     Graph graph;
     std::vector<std::string> input_names, output_names;
-    std::vector<rewrite::Step> rewrites = {};  // by the rules of --rule
-    bool other_files = false;                  // it follows from files that the model names
+    std::vector<rewrite::Step> rewrites = {};        // by the rules of --rule
+    bool other_files = false;                        // it follows from files that the model names
+    std::map<std::string, TensorData> weights = {};  // of the model that are inputs: what they are if nothing is given
     std::vector<TensorType> input_types() const;
 };
 
@@ -46,10 +48,19 @@ struct Source {
 Result<Source> load_model(const std::string& path, const Library& library,
                           const std::map<std::string, TensorData>& given, const std::vector<std::string>& bindings,
                           const std::vector<std::string>& rules, Progress* progress = nullptr);
+// The same of a model that is there. `free`: weights that become inputs.
+Result<Source> load_model(const onnx::OnnxModel& model, const Library& library,
+                          const std::map<std::string, TensorData>& given, const std::vector<std::string>& bindings,
+                          const std::vector<std::string>& rules, Progress* progress,
+                          inference::FreeWeights* weights = nullptr);
 
 // The program of --call.
 Result<Source> load_call(const std::string& text, const Library& library, const std::vector<ProgramInput>& inputs,
                          const std::vector<std::string>& rules, Progress* progress = nullptr);
+
+// NAME=TYPE each, as of --input-type. `dimensions`: those that they name.
+Result<std::vector<ProgramInput>> read_input_types(const std::vector<std::string>& texts,
+                                                   std::map<std::string, int64_t>& dimensions);
 
 // "rewritten by RULE 3 times: a, b, c": a line a rule.
 void print_rewrites(const std::vector<rewrite::Step>& steps);

@@ -6,18 +6,15 @@
 
 #include <fmt/format.h>
 
-#include "backends/c/c_source.h"
-#include "codegen/instruction_count.h"
-#include "equations/fusion.h"
 #include "explain/arguments.h"
+#include "explain/compiled.h"
+#include "explain/explain_graph.h"
 #include "explain/facts.h"
 #include "explain/operation.h"
 #include "explain/shards.h"
 #include "explain/tape.h"
 #include "pictures/draw_parts.h"
-#include "plan/plan.h"
 #include "support/tensor_text.h"
-#include "support/text_width.h"
 #include "symbolic/session.h"
 
 namespace heddle::explain {
@@ -113,47 +110,6 @@ Result<Json> operator_json(const Template& metakernel, const Applied& applied, c
     return json;
 }
 
-// ---- the compiled parts
-
-Result<Json> equations_json(const Graph& graph, const Target& target) {
-    auto system = equations::lower(graph);
-    if (!system) return fail(std::move(system.error()));
-    Json json;
-    json["lowered"] = equations::print(*system);
-    equations::optimise(*system);
-    json["optimised"] = equations::print(*system);
-    auto partition = equations::fuse(*system, target, {});
-    json["kernels"] = equations::print(*system, partition);
-    json["decisions"] = Json::array();
-    for (const auto& decision : partition.decisions) {
-        json["decisions"].push_back({{"producer", decision.producer},
-                                     {"reader", decision.reader},
-                                     {"joined", decision.joined},
-                                     {"gain_microseconds", decision.gain},
-                                     {"reason", decision.reason}});
-    }
-    return json;
-}
-
-void add_plan_json(const plan::Plan& plan, const ExplanationOptions& options, Json& json) {
-    if (options.schedule) {
-        Json trees = Json::array();
-        for (size_t i = 0; i < plan.trees.size(); i++)
-            trees.push_back({{"key", plan.keys[i]},
-                             {"instructions", codegen::instruction_count(*plan.trees[i])},
-                             {"tree", schedules::print(*plan.trees[i])}});
-        json["schedule"] = {
-            {"choices", plan::summary(plan)}, {"plan", plan::print(plan)}, {"kernels", std::move(trees)}};
-    }
-    if (options.source) {
-        json["source"] = Json::array();
-        for (size_t i = 0; i < plan.trees.size(); i++) {
-            std::string function = "kernel_" + plan.keys[i].substr(0, 8);
-            json["source"].push_back({{"function", function}, {"c", backends::c_source(*plan.trees[i], function)}});
-        }
-    }
-}
-
 // The graph with its operations sharded.
 Result<Graph> add_shards(const Graph& graph, const ExplanationOptions& options, Json& json, std::string& svg) {
     auto sharded = shard_operations(graph, options.shards, options.one_round);
@@ -166,11 +122,6 @@ Result<Graph> add_shards(const Graph& graph, const ExplanationOptions& options, 
 
 // ---- for people
 
-// Lines of text forms, such as those of kernels, are as long as what they say.
-constexpr size_t form_width = 100;
-
-std::string form_text(const std::string& text, int indent) { return continued(indented(text, indent), form_width); }
-
 std::string adjoints_text(const Json& json, Notations notations) {
     std::string text = "\ngradient\n";
     for (const Json& input : json["inputs"])
@@ -178,25 +129,6 @@ std::string adjoints_text(const Json& json, Notations notations) {
     for (const Json& output : json["outputs"])
         text += fmt::format("  to {}: {}\n", text_of(output, "name"), text_of(output, "type"));
     for (const Json& operation : json["operations"]) text += fmt::format("\n{}", operation_text(operation, notations));
-    return text;
-}
-
-std::string equations_text(const Json& json) {
-    std::string text;
-    constexpr std::pair<const char*, const char*> parts[] = {
-        {"equations as lowered", "lowered"}, {"equations after substitution", "optimised"}, {"kernels", "kernels"}};
-    for (const auto& [title, key] : parts) {
-        text += fmt::format("\n{}\n", title);
-        text += form_text(text_of(json, key), 2);
-    }
-    if (!json["decisions"].empty()) text += "\ndecisions\n";
-    for (const Json& decision : json["decisions"]) {
-        const std::string line = fmt::format(
-            "{} -> {}: {}, gain {:.3g} us{}", text_of(decision, "producer"), text_of(decision, "reader"),
-            decision["joined"].get<bool>() ? "fused" : "not fused", decision["gain_microseconds"].get<double>(),
-            text_of(decision, "reason").empty() ? "" : ": " + text_of(decision, "reason"));
-        text += fmt::format("  {}\n", filled(line, form_width, 6));
-    }
     return text;
 }
 
@@ -221,19 +153,7 @@ std::string explanation_text(const Json& json, const ExplanationOptions& options
         for (const Json& shards : json["sharding"]) text += shards_text(shards);
     }
     if (options.gradient) text += adjoints_text(json["gradient"], notations) + tape_text(json["tape"]);
-    if (json.contains("equations")) text += equations_text(json["equations"]);
-    if (json.contains("schedule")) {
-        text += "\nchoices\n";
-        text += form_text(text_of(json["schedule"], "choices"), 2);
-        for (const Json& kernel : json["schedule"]["kernels"])
-            text += fmt::format("  kernel {}: {} instructions\n", text_of(kernel, "key").substr(0, 8),
-                                kernel["instructions"].get<int64_t>());
-        text += "\n";
-        text += form_text(text_of(json["schedule"], "plan"), 0);
-    }
-    if (json.contains("source")) {
-        for (const Json& kernel : json["source"]) text += fmt::format("\n{}", text_of(kernel, "c"));
-    }
+    text += compiled_text(json);
     return text;
 }
 
@@ -241,7 +161,9 @@ std::string explanation_text(const Json& json, const ExplanationOptions& options
 
 std::string Explanation::json() const { return facts->dump(2, ' ', false, Json::error_handler_t::replace); }
 
-std::string Explanation::text() const { return explanation_text(*facts, options); }
+std::string Explanation::text() const {
+    return facts->contains("graph") ? graph_text(*facts) : explanation_text(*facts, options);
+}
 
 Result<Explanation> explain(const Library& library, const std::string& name, const std::vector<std::string>& texts,
                             const std::function<Result<Target>()>& machine, const ExplanationOptions& options) {
@@ -277,17 +199,8 @@ Result<Explanation> explain(const Library& library, const std::string& name, con
         graph = add_shards(*graph, options, json, explanation.svg);
         if (!graph) return fail(std::move(graph.error()));  // what follows is of the shards
     }
-    if (options.equations) {
-        auto equations = equations_json(*graph, *target);
-        if (!equations) return fail(std::move(equations.error()));
-        json["equations"] = std::move(*equations);
-    }
-    if (options.schedule || options.source) {
-        auto plan = plan::make_plan(*graph, *target);
-        if (!plan) return fail(std::move(plan.error()));
-        explanation.notes = plan->notes;
-        add_plan_json(*plan, options, json);
-    }
+    if (auto added = add_compiled(*graph, *target, options, json, explanation.notes); !added)
+        return fail(std::move(added.error()));
     explanation.facts = std::make_shared<const Json>(std::move(json));
     return explanation;
 }

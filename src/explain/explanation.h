@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "graph/graph.h"
 #include "language/library.h"
 #include "target/target.h"
 
@@ -37,5 +38,15 @@ struct Explanation {
 // of parse_operator_arguments, of Session::apply, of gradients, shards and plans.
 Result<Explanation> explain(const Library& library, const std::string& name, const std::vector<std::string>& arguments,
                             const std::function<Result<Target>()>& target, const ExplanationOptions& options);
+
+// What callers call a graph's inputs and outputs, in order.
+struct EndNames {
+    std::vector<std::string> inputs, outputs;
+};
+
+// The same of a whole graph: its ends, its operators with their numbers, what it costs, its kernels, and what `options`
+// ask for of the steps of compiling it. Codes: those of plans.
+Result<Explanation> explain_graph(const Graph& graph, const EndNames& names, const Target& target,
+                                  const ExplanationOptions& options);
 
 }  // namespace heddle::explain

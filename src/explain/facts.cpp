@@ -114,10 +114,17 @@ Result<void> add_cost(const Graph& graph, const Target& target, Json& json) {
     if (!plan) return fail(std::move(plan.error()));
     int64_t constants = 0;
     for (const Tensor& tensor : graph.tensors) constants += tensor.constant ? tensor.type.byte_size() : 0;
+    const Json memory = {{"inputs", bytes_of(graph, graph.inputs)},
+                         {"outputs", bytes_of(graph, graph.outputs)},
+                         {"constants", constants},
+                         {"prepared", plan->prepared_bytes()},
+                         {"workspace", plan->workspace_bytes}};
+    int64_t peak = 0;
+    for (const Json& part : memory) peak += part.get<int64_t>();
     json["cost"] = {{"time_seconds", plan->launches() == 0 ? 0 : sum->seconds},
                     {"bytes_moved", sum->bytes},
-                    {"peak_bytes", bytes_of(graph, graph.inputs) + bytes_of(graph, graph.outputs) + constants +
-                                       plan->prepared_bytes() + plan->workspace_bytes},
+                    {"peak_bytes", peak},
+                    {"memory", memory},
                     {"devices", 1},
                     {"launches", plan->launches()},
                     {"operations", sum->operations}};
@@ -223,6 +230,15 @@ std::string cost_text(const Json& cost) {
         count_text(cost["operations"].get<double>()), bytes_text(cost["peak_bytes"].get<int64_t>()));
 }
 
+std::string memory_text(const Json& cost) {
+    if (cost.contains("refusal")) return "";
+    const Json& memory = cost["memory"];
+    const auto bytes = [&](const char* part) { return bytes_text(memory[part].get<int64_t>()); };
+    return fmt::format(
+        "  memory: {} of inputs, {} of results, {} of constants, {} prepared from them, {} between launches\n",
+        bytes("inputs"), bytes("outputs"), bytes("constants"), bytes("prepared"), bytes("workspace"));
+}
+
 std::string gradient_text(const Json& gradient) {
     if (gradient.contains("refusal")) return fmt::format("gradient\n  none: {}\n", refusal_text(gradient["refusal"]));
     if (gradient["outputs"].empty()) return "gradient\n  none: there is no input\n";
@@ -240,8 +256,11 @@ std::string tasks_text(const Json& launch) {
 std::string kernels_text(const Json& json) {
     std::string text = "kernels\n";
     for (const Json& launch : json["compiled"]) {
+        const bool moves = launch["layout"].get<bool>();
         text += fmt::format("  {}: {} in {}, kernel {}{}\n",
-                            launch["layout"].get<bool>() ? "moves into a layout" : "compiled from bodies",
+                            launch.contains("operators") ? text_of(launch, "operators")
+                            : moves                      ? "moves into a layout"
+                                                         : "compiled from bodies",
                             text_of(launch, "writes"), tasks_text(launch), text_of(launch, "kernel"),
                             text_of(launch, "phase") == "run" ? "" : ", once before all runs");
     }

@@ -18,7 +18,7 @@ namespace heddle::explain {
 // {patterns, dtypes, parameters, lets}: each from names to values, in the template's order.
 nlohmann::ordered_json bindings_json(Environment& environment);
 
-// {cost: {time_seconds, bytes_moved, peak_bytes, devices, launches, operations} or {refusal},
+// {cost: {time_seconds, bytes_moved, peak_bytes, memory, devices, launches, operations} or {refusal},
 //  compiled: [{writes, tasks, kernel, phase, layout}]}: of the graph's compiled form on this target, without code.
 // Time, bytes and operations are those of the cost model by which kernels are fused, constants folded before. A graph
 // that should have a plan and has none is an error.
@@ -37,6 +37,8 @@ nlohmann::ordered_json refusal_json(const Diagnostics& problems);
 std::string bindings_text(const nlohmann::ordered_json& bindings);
 std::string notes_text(const nlohmann::ordered_json& notes);
 std::string cost_text(const nlohmann::ordered_json& cost);
+// What the memory consists of.
+std::string memory_text(const nlohmann::ordered_json& cost);
 std::string gradient_text(const nlohmann::ordered_json& gradient);
 // Of `compiled`, and of the `rows` of kernels elsewhere.
 std::string kernels_text(const nlohmann::ordered_json& json);

@@ -160,6 +160,17 @@ Expr Arena::simplified(ScalarOp op, DType dtype, const std::vector<Expr>& operan
     if (op == ScalarOp::power && operands[1]->kind == Kind::real && operands[1]->real == 2) {
         return scalar(ScalarOp::multiply, dtype, {operands[0], operands[0]});
     }
+    // Where axes have become numbers, which branch is taken is known: the other one may read outside.
+    const auto is_number = [](Expr e) { return e->kind == Kind::integer && e->dtype == DType::int64; };
+    if (operands.size() == 2 && is_number(operands[0]) && is_number(operands[1])) {
+        const int64_t a = operands[0]->integer, b = operands[1]->integer;
+        if (op == ScalarOp::less) return truth(a < b);
+        if (op == ScalarOp::less_equal) return truth(a <= b);
+        if (op == ScalarOp::greater) return truth(a > b);
+        if (op == ScalarOp::greater_equal) return truth(a >= b);
+        if (op == ScalarOp::equal) return truth(a == b);
+        if (op == ScalarOp::not_equal) return truth(a != b);
+    }
     if (op == ScalarOp::logical_and || op == ScalarOp::logical_or) {
         const bool neutral = op == ScalarOp::logical_and;
         for (size_t i = 0; i < 2; i++) {

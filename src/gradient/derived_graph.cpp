@@ -208,4 +208,13 @@ Diagnostic opaque(const Operation& operation) {
             .params = {{"operation", operation.name}}};
 }
 
+Diagnostics in_operation(Diagnostics problems, const Operation& operation) {
+    for (Diagnostic& problem : problems) {
+        problem.params.emplace_back("operation", operation.name);
+        problem.contexts.push_back(
+            {fmt::format("in operation '{}' ({})", operation.name, operation.operator_name), {}});
+    }
+    return problems;
+}
+
 }  // namespace heddle::gradient

@@ -49,4 +49,7 @@ Graph with_complex_ends(const Graph& pairs, const std::vector<TensorType>& input
 // Code gradient.opaque.
 Diagnostic opaque(const Operation& operation);
 
+// The same, told of the operation whose body has them.
+Diagnostics in_operation(Diagnostics problems, const Operation& operation);
+
 }  // namespace heddle::gradient

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gradient/derivatives.h"
+#include "gradient/gather.h"
 #include "gradient/scalar_rules.h"
 
 namespace heddle::gradient {

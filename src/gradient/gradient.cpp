@@ -21,7 +21,7 @@ public:
           to_(derived_.graph()),
           adjoints_(graph.tensors.size()) {}
 
-    Result<Graph> run(const std::vector<TensorId>& wanted) {
+    Result<Graph> run(const std::vector<TensorId>& wanted, bool with_values) {
         active_ = reached(from_, wanted);
         for (TensorId id : outputs_with_derivatives(from_)) {
             to_.inputs.push_back(to_.add_tensor("d_" + from_.tensor(id).name, from_.tensor(id).type));
@@ -29,7 +29,7 @@ public:
         }
         for (size_t i = from_.operations.size(); i-- > 0;)
             if (auto derived = derive(from_.operations[i]); !derived) return fail(std::move(derived.error()));
-        to_.outputs.clear();
+        if (!with_values) to_.outputs.clear();
         for (TensorId id : wanted) to_.outputs.push_back(adjoint_output(id));
         Graph result = prune(to_);
         result.dimension_names = from_.dimension_names;
@@ -61,10 +61,7 @@ private:
             if (!operation.body) return fail(opaque(operation));
             request.wanted = static_cast<int32_t>(i);
             auto body = reverse(request);
-            if (!body) {
-                for (Diagnostic& problem : body.error()) problem.params.emplace_back("operation", operation.name);
-                return fail(std::move(body.error()));
-            }
+            if (!body) return fail(in_operation(std::move(body.error()), operation));
             if (body->equations.empty()) continue;
             const std::string of = from_.tensor(operation.inputs[i]).name;
             const TensorId made = to_.add_tensor("d_" + of, request.inputs[i]);
@@ -127,7 +124,14 @@ private:
 
 Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted, bool reads_results) {
     return derive(graph, wanted, outputs_with_derivatives(graph), wanted,
-                  [&](const Graph& real) { return Derivation(real, reads_results).run(wanted); });
+                  [&](const Graph& real) { return Derivation(real, reads_results).run(wanted, false); });
+}
+
+Result<Graph> value_and_gradient(const Graph& graph, const std::vector<TensorId>& wanted) {
+    std::vector<TensorId> results = graph.outputs;
+    results.insert(results.end(), wanted.begin(), wanted.end());
+    return derive(graph, wanted, outputs_with_derivatives(graph), results,
+                  [&](const Graph& real) { return Derivation(real, false).run(wanted, true); });
 }
 
 }  // namespace heddle::gradient

@@ -18,4 +18,7 @@ namespace heddle::gradient {
 // work it out again of the operation's inputs.
 Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted, bool reads_results = false);
 
+// The same, with the graph's outputs before the adjoints: what both need is computed once.
+Result<Graph> value_and_gradient(const Graph& graph, const std::vector<TensorId>& wanted);
+
 }  // namespace heddle::gradient

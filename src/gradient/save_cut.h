@@ -1,6 +1,7 @@
 // Which values to keep and which to work out again, at least cost: a minimum cut.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

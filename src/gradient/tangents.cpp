@@ -65,10 +65,7 @@ private:
             if (is_active(id)) outputs.push_back(tangent_of(id));
         }
         auto body = forward(request);
-        if (!body) {
-            for (Diagnostic& problem : body.error()) problem.params.emplace_back("operation", operation.name);
-            return fail(std::move(body.error()));
-        }
+        if (!body) return fail(in_operation(std::move(body.error()), operation));
         derived_.add(std::move(*body), tensors, operation.name + ".tangent", operation.operator_name + " tangent",
                      outputs);
         return {};

@@ -74,9 +74,10 @@ Diagnostics wrong_dtypes(const std::vector<const onnx::OnnxValue*>& inputs,
 }
 
 Result<Graph> rewritten(const onnx::OnnxModel& model, const Library& library, const onnx::ImportOptions& options,
-                        Rewriting& rewriting) {
+                        Rewriting& rewriting, FreeWeights* weights) {
     auto imported = onnx::import_calls(model, library, options);
     if (!imported) return fail(std::move(imported.error()));
+    if (weights) weights->found = std::move(imported->free_weights);
     rewrite::CallGraph calls(std::move(imported->session), std::move(imported->outputs), output_names(model));
     auto steps = rewrite::apply_rules(calls, rewriting.rules);
     if (!steps) return fail(std::move(steps.error()));
@@ -90,23 +91,30 @@ Result<Graph> rewritten(const onnx::OnnxModel& model, const Library& library, co
 
 Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
                          const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings,
-                         Rewriting* rewriting, Progress* progress) {
+                         Rewriting* rewriting, Progress* progress, FreeWeights* weights) {
     auto inputs = onnx::caller_inputs(model);
     std::vector<const std::vector<int64_t>*> shapes;
     onnx::ImportOptions options{.progress = progress};
+    const auto offer = [&](const std::string& name, const TensorData& value) {
+        const bool kept = value.owned() || value.size() > largest_folded;  // so many are never looked at
+        options.values.emplace(name, kept ? value : value.clone());
+    };
     for (size_t i = 0; i < inputs.size(); i++) {
         shapes.push_back(given[i] ? &given[i]->shape() : nullptr);
-        if (!given[i]) continue;
-        const bool kept = given[i]->owned() || given[i]->size() > largest_folded;  // so many are never looked at
-        options.values.emplace(inputs[i]->name, kept ? *given[i] : given[i]->clone());
+        if (given[i]) offer(inputs[i]->name, *given[i]);
     }
     auto bound = onnx::bind_shapes(model, shapes, std::move(bindings));
     if (!bound) return fail(std::move(bound.error()));
     if (auto problems = wrong_dtypes(inputs, given); !problems.empty()) return fail(std::move(problems));
     options.bindings = std::move(*bound);
-    if (rewriting && !rewriting->rules.empty()) return rewritten(model, library, options, *rewriting);
+    if (weights) {
+        options.free_weights = weights->wanted;
+        for (const auto& [name, value] : weights->values) offer(name, value);
+    }
+    if (rewriting && !rewriting->rules.empty()) return rewritten(model, library, options, *rewriting, weights);
     auto imported = onnx::import_model(model, library, options);
     if (!imported) return fail(std::move(imported.error()));
+    if (weights) weights->found = std::move(imported->free_weights);
     return std::move(imported->graph);
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "frontends/onnx/model.h"
+#include "frontends/onnx/weights.h"
 #include "inference/program_cache.h"
 #include "language/library.h"
 #include "rewrite/apply.h"
@@ -30,11 +32,19 @@ struct Rewriting {
     std::vector<rewrite::Step> steps;
 };
 
+// Weights of a model that are inputs of its graph: those that are wanted by name, what values they will have as far as
+// that is known, and those that the graph then has, its last inputs in order.
+struct FreeWeights {
+    std::set<std::string> wanted;
+    std::map<std::string, TensorData> values;
+    std::vector<onnx::OnnxWeight> found;
+};
+
 // The model's graph for what is given, one an input or null, and numbers for dimensions that stay open. Values of
 // inputs are looked at where a shape or a branch depends on them. Codes: runtime.input_dtype, those of bind_shapes and
 // import_model, apply_rules.
 Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
                          const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings = {},
-                         Rewriting* rewriting = nullptr, Progress* progress = nullptr);
+                         Rewriting* rewriting = nullptr, Progress* progress = nullptr, FreeWeights* weights = nullptr);
 
 }  // namespace heddle::inference

@@ -12,9 +12,7 @@
 namespace heddle::pictures {
 namespace {
 
-constexpr size_t most_title = 64;   // letters of operators' names in a box; the tooltip has all
 constexpr size_t most_results = 3;  // types in a box
-constexpr std::string_view no_break = "\u00a0";
 
 // The heaviest of a kernel's equations gives its colour.
 int weight_of(OperationClass c) {
@@ -26,34 +24,6 @@ int weight_of(OperationClass c) {
     case OperationClass::elementwise: return 2;
     default: return 1;
     }
-}
-
-// "conv, add ×2, relu": what only moves elements is left out where something is computed; of long lists the begin, and
-// how many more there are.
-std::string names_of(const Graph& graph, const std::set<OperationId>& operations) {
-    const bool computes = std::ranges::any_of(
-        operations, [&](OperationId o) { return class_of(graph.operation(o)) != OperationClass::movement; });
-    std::vector<std::pair<std::string, size_t>> runs;
-    const Operation* last = nullptr;
-    size_t left = 0;
-    for (OperationId o : operations) {
-        const Operation& operation = graph.operation(o);
-        if (computes && class_of(operation) == OperationClass::movement) continue;
-        if (last && same_use(*last, operation)) continue;
-        last = &operation;
-        if (runs.empty() || runs.back().first != operation.operator_name) runs.push_back({operation.operator_name, 0});
-        runs.back().second++;
-        left++;
-    }
-    std::string text;
-    for (const auto& [name, count] : runs) {
-        if (left > count && !text.empty() && text.size() + name.size() > most_title)
-            return fmt::format("{} and {} more", text, left);
-        text += fmt::format("{}{}{}", text.empty() ? "" : ", ", name,
-                            count > 1 ? fmt::format("{}×{}", no_break, count) : "");
-        left -= count;
-    }
-    return text;
 }
 
 std::string short_type(const plan::Buffer& buffer) {
@@ -181,7 +151,7 @@ private:
     }
 
     void describe(const KernelSummary& kernel, Box& box) const {
-        if (!kernel.operations.empty()) box.title = names_of(graph_, kernel.operations);
+        if (!kernel.operations.empty()) box.title = operators_text(graph_, kernel.operations);
         for (OperationId o : kernel.operations) {
             const Operation& operation = graph_.operation(o);
             box.tooltip += fmt::format("\n{} ({})", operation.name, operation.operator_name);

@@ -6,9 +6,13 @@
 #include <fmt/ranges.h>
 
 #include "equations/equation_body.h"
+#include "pictures/draw_parts.h"
 
 namespace heddle::pictures {
 namespace {
+
+constexpr size_t most_title = 64;  // letters of operators' names
+constexpr std::string_view no_break = "\u00a0";
 
 bool reads_tensor(equations::Expr expression) {
     for (equations::Expr node : equations::walk(expression)) {
@@ -141,6 +145,32 @@ Result<Summaries> summarise(const Graph& graph, const Target& target) {
     if (!system) return fail(std::move(system.error()));
     equations::optimise(*system);
     return summarise(graph, *system, equations::fuse(*system, target, {}));
+}
+
+std::string operators_text(const Graph& graph, const std::set<OperationId>& operations) {
+    const bool computes = std::ranges::any_of(
+        operations, [&](OperationId o) { return class_of(graph.operation(o)) != OperationClass::movement; });
+    std::vector<std::pair<std::string, size_t>> runs;
+    const Operation* last = nullptr;
+    size_t left = 0;
+    for (OperationId o : operations) {
+        const Operation& operation = graph.operation(o);
+        if (computes && class_of(operation) == OperationClass::movement) continue;
+        if (last && same_use(*last, operation)) continue;
+        last = &operation;
+        if (runs.empty() || runs.back().first != operation.operator_name) runs.push_back({operation.operator_name, 0});
+        runs.back().second++;
+        left++;
+    }
+    std::string text;
+    for (const auto& [name, count] : runs) {
+        if (left > count && !text.empty() && text.size() + name.size() > most_title)
+            return fmt::format("{} and {} more", text, left);
+        text += fmt::format("{}{}{}", text.empty() ? "" : ", ", name,
+                            count > 1 ? fmt::format("{}×{}", no_break, count) : "");
+        left -= count;
+    }
+    return text;
 }
 
 }  // namespace heddle::pictures

@@ -29,4 +29,8 @@ Summaries summarise(const Graph& graph, const equations::System& system, const e
 // A plan keeps no equations; the same pure functions give the same ones again.
 Result<Summaries> summarise(const Graph& graph, const Target& target);
 
+// "conv, add ×2, relu": what only moves elements is left out where something is computed; of long lists the begin, and
+// how many more there are.
+std::string operators_text(const Graph& graph, const std::set<OperationId>& operations);
+
 }  // namespace heddle::pictures

@@ -97,10 +97,18 @@ public:
         return answer(results, results.size() != 1);
     }
 
-    // A model as an operator: its results, one or a tuple.
+    // A model as an operator, with other weights in place of its own: its results, one or a tuple.
     nb::object call_model(const ModelSession& model, const nb::tuple& inputs, const nb::dict& named,
-                          const std::string& label) {
+                          const nb::dict& weights, const std::string& label) {
         const auto given = tensors_of(model, inputs, named);
+        const auto other = weights_of(model, weights);
+        inference::FreeWeights free;
+        std::map<std::string, TensorType> other_types;
+        for (const auto& [name, id] : other) {
+            free.wanted.insert(name);
+            other_types.emplace(name, builder_.graph().tensor(id).type);
+            if (const auto& value = builder_.graph().tensor(id).constant) free.values.emplace(name, *value);
+        }
         std::vector<const TensorType*> types;
         std::vector<const TensorData*> values;
         std::vector<TensorId> read;
@@ -113,8 +121,10 @@ public:
         }
         const Graph graph = value_or_raise([&] {
             nb::gil_scoped_release others_run;
-            return model.graph_for(types, values);
+            return model.graph_for(types, values, free);
         }());
+        if (auto problems = weight_misfits(free.found, other_types); !problems.empty()) raise(problems);
+        for (const onnx::OnnxWeight& weight : free.found) read.push_back(other.at(weight.name));
         std::vector<TensorId> known(graph.tensors.size(), no_id);
         for (size_t i = 0; i < read.size(); i++) known[static_cast<size_t>(graph.inputs[i])] = read[i];
         return answer(builder_.add(graph, std::move(known), label + "."), graph.outputs.size() != 1);
@@ -266,6 +276,15 @@ private:
             if (result.back() < 0 && port.is_read) missing.push_back(inference::missing_input(port.name, port.dtype));
         }
         if (!missing.empty()) raise(missing);
+        return result;
+    }
+
+    std::map<std::string, TensorId> weights_of(const ModelSession& model, const nb::dict& weights) {
+        std::vector<std::string> names;
+        for (auto [key, value] : weights) names.push_back(nb::cast<std::string>(nb::str(key)));
+        model.check_weight_names(names);
+        std::map<std::string, TensorId> result;
+        for (size_t i = 0; auto [key, value] : weights) result.emplace(names[i++], given(value, "the model"));
         return result;
     }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -44,10 +45,12 @@ std::vector<Session::Port> ports_of(const std::vector<const onnx::OnnxValue*>& v
     return ports;
 }
 
-std::vector<Session::Port> inputs_of(const onnx::OnnxModel& model, const Bindings& bindings) {
+std::vector<Session::Port> inputs_of(const onnx::OnnxModel& model, const Bindings& bindings,
+                                     const std::vector<std::string>& weights) {
     auto ports = ports_of(onnx::caller_inputs(model), bindings);
     const std::vector<bool> is_read = onnx::read_inputs(model);
     for (size_t i = 0; i < ports.size(); i++) ports[i].is_read = is_read[i];
+    for (const std::string& name : weights) ports.push_back({name, "float", nb::none()});  // of the shape that it has
     return ports;
 }
 
@@ -140,6 +143,14 @@ nb::dict metadata_of(const ModelSession& session) {
     return result;
 }
 
+// Arrays of their own. The first of a name, where two branches have one.
+nb::dict weights_of(const ModelSession& session) {
+    nb::dict result;
+    for (const onnx::OnnxWeight& weight : onnx::weights(session.model()))
+        if (!result.contains(weight.name.c_str())) result[weight.name.c_str()] = to_python(weight.data.clone());
+    return result;
+}
+
 }  // namespace
 
 ModelSession::ModelSession(std::shared_ptr<const onnx::OnnxModel> model, const Operators& operators, Bindings bindings,
@@ -148,30 +159,110 @@ ModelSession::ModelSession(std::shared_ptr<const onnx::OnnxModel> model, const O
                                                     .library = operators.library,
                                                     .bindings = std::move(bindings),
                                                     .rules = std::move(rules),
-                                                    .is_read = onnx::read_inputs(*model)}),
-                   threads, std::move(source)) {}
+                                                    .is_read = onnx::read_inputs(*model),
+                                                    .threads = threads,
+                                                    .source = std::move(source)})) {}
 
-ModelSession::ModelSession(std::shared_ptr<Parts> parts, int threads, inference::ProgramSource source)
+ModelSession::ModelSession(std::shared_ptr<Parts> parts)
     : Session(
-          inputs_of(*parts->model, parts->bindings), outputs_of(*parts->model, parts->bindings),
+          inputs_of(*parts->model, parts->bindings, parts->weights), outputs_of(*parts->model, parts->bindings),
           [parts](const std::vector<TensorData>& given, Progress* progress) {
               return parts->specialise(given, progress);
           },
-          threads, std::move(source)),
+          parts->threads, parts->source),
       parts_(parts) {}
+
+std::unique_ptr<ModelSession> ModelSession::with_weights(const std::vector<std::string>& names) const {
+    check_weight_names(names);
+    const Parts& own = *parts_;
+    std::shared_ptr<Parts> parts(new Parts{.model = own.model,
+                                           .library = own.library,
+                                           .bindings = own.bindings,
+                                           .rules = own.rules,
+                                           .is_read = own.is_read,
+                                           .threads = own.threads,
+                                           .source = own.source,
+                                           .weights = names});
+    if (!parts->source.key.empty()) parts->source.key += fmt::format("\nweights {}", names);
+    return std::unique_ptr<ModelSession>(new ModelSession(std::move(parts)));
+}
+
+void ModelSession::check_weight_names(const std::vector<std::string>& names) const {
+    std::vector<std::string> known;
+    for (const onnx::OnnxWeight& weight : onnx::weights(model())) known.push_back(weight.name);
+    const std::set<std::string_view> all(known.begin(), known.end());
+    Diagnostics problems;
+    for (const std::string& name : names) {
+        if (all.contains(name)) continue;
+        const std::string near = nearest_name(name, known);
+        problems.push_back({.code = "python.argument",
+                            .summary = fmt::format("the model has no weight '{}'", name),
+                            .expected = "names among those of its `weights`",
+                            .remedy = near.empty() ? "" : fmt::format("did you mean '{}'?", near),
+                            .params = {{"weight", name}}});
+    }
+    if (!problems.empty()) raise(problems);
+}
+
+namespace {
+
+TensorType type_of(const TensorData& data) { return {data.dtype(), {data.shape().begin(), data.shape().end()}}; }
+
+// One input for each of the weights behind the others, whether the graph has a use for it or not.
+void add_unused_weights(Graph& graph, const inference::FreeWeights& weights, const std::vector<std::string>& names) {
+    std::map<std::string_view, TensorId> inputs;
+    const size_t others = graph.inputs.size() - weights.found.size();
+    for (size_t i = 0; i < weights.found.size(); i++) inputs.emplace(weights.found[i].name, graph.inputs[others + i]);
+    graph.inputs.resize(others);
+    for (const std::string& name : names) {
+        const auto found = inputs.find(name);
+        graph.inputs.push_back(found != inputs.end() ? found->second
+                                                     : graph.add_tensor(name, type_of(weights.values.at(name))));
+    }
+}
+
+}  // namespace
 
 Result<Graph> ModelSession::Parts::specialise(const std::vector<TensorData>& inputs, Progress* progress) {
     std::vector<const TensorData*> given;
-    for (size_t next = 0; bool read : is_read) given.push_back(read ? &inputs[next++] : nullptr);
+    size_t next = 0;
+    for (bool read : is_read) given.push_back(read ? &inputs[next++] : nullptr);
+    inference::FreeWeights free;
+    std::map<std::string, TensorType> types;
+    for (const std::string& name : weights) {
+        free.wanted.insert(name);
+        types.emplace(name, type_of(inputs[next]));
+        free.values.emplace(name, inputs[next++]);
+    }
     inference::Rewriting rewriting{rules, {}};
-    auto graph = inference::specialise(*model, *library, given, bindings, &rewriting, progress);
+    auto graph = inference::specialise(*model, *library, given, bindings, &rewriting, progress, &free);
+    if (graph) {
+        if (auto problems = weight_misfits(free.found, types); !problems.empty()) return fail(std::move(problems));
+        add_unused_weights(*graph, free, weights);
+    }
     std::lock_guard lock(mutex);
     steps = std::move(rewriting.steps);
     return graph;
 }
 
+Diagnostics weight_misfits(const std::vector<onnx::OnnxWeight>& weights,
+                           const std::map<std::string, TensorType>& given) {
+    Diagnostics problems;
+    for (const onnx::OnnxWeight& weight : weights) {
+        const TensorType &found = given.at(weight.name), expected = type_of(weight.data);
+        if (found.dtype == expected.dtype && found.extents() == expected.extents()) continue;
+        problems.push_back({.code = "python.tensor",
+                            .summary = fmt::format("what is given cannot be the weight '{}'", weight.name),
+                            .expected = expected.text(),
+                            .found = found.text(),
+                            .params = {{"weight", weight.name}}});
+    }
+    return problems;
+}
+
 Result<Graph> ModelSession::graph_for(const std::vector<const TensorType*>& types,
-                                      const std::vector<const TensorData*>& values) const {
+                                      const std::vector<const TensorData*>& values,
+                                      inference::FreeWeights& weights) const {
     const auto inputs = onnx::caller_inputs(model());
     Diagnostics problems;
     std::vector<std::vector<int64_t>> extents(types.size());
@@ -195,7 +286,7 @@ Result<Graph> ModelSession::graph_for(const std::vector<const TensorType*>& type
         }
     }
     inference::Rewriting rewriting{parts_->rules, {}};
-    return inference::specialise(fixed, *parts_->library, values, {}, &rewriting);
+    return inference::specialise(fixed, *parts_->library, values, {}, &rewriting, nullptr, &weights);
 }
 
 Result<Graph> ModelSession::graph_with(std::map<std::string, int64_t> dimensions) const {
@@ -215,6 +306,8 @@ std::vector<std::pair<std::string, std::string>> ModelSession::rewrites() const 
 void bind_model(nb::module_& module) {
     nb::class_<ModelSession, Session>(module, "ModelSession")
         .def("metadata", &metadata_of)
+        .def("weights", &weights_of)
+        .def("with_weights", &ModelSession::with_weights)
         .def("rewrites", &ModelSession::rewrites)
         .def("svg",
              [](const ModelSession& session, const std::string& title, const Bindings& dimensions, bool fused,

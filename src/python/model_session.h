@@ -17,10 +17,14 @@ public:
     const onnx::OnnxModel& model() const { return *parts_->model; }
     // The model's graph for inputs of these types, one a caller's input, null where it is not given, and these values
     // where they are known (null: they are not). Its dimensions have no names.
-    Result<Graph> graph_for(const std::vector<const TensorType*>& types,
-                            const std::vector<const TensorData*>& values) const;
+    Result<Graph> graph_for(const std::vector<const TensorType*>& types, const std::vector<const TensorData*>& values,
+                            inference::FreeWeights& weights) const;
     // The same for numbers of its open dimensions.
     Result<Graph> graph_with(std::map<std::string, int64_t> dimensions) const;
+    // The same model, with weights of these names as inputs behind its own. Refuses as check_weight_names.
+    std::unique_ptr<ModelSession> with_weights(const std::vector<std::string>& names) const;
+    // Code python.argument: the model has no weight of the name.
+    void check_weight_names(const std::vector<std::string>& names) const;
     // What rules did to the program that was made last: names of rules and tensors.
     std::vector<std::pair<std::string, std::string>> rewrites() const;
 
@@ -31,14 +35,21 @@ private:
         std::map<std::string, int64_t> bindings;
         std::vector<rewrite::RuleUse> rules;
         std::vector<bool> is_read;
+        int threads = 0;
+        inference::ProgramSource source;
+        std::vector<std::string> weights = {};  // that are inputs
         std::mutex mutex;
         std::vector<rewrite::Step> steps;
 
         Result<Graph> specialise(const std::vector<TensorData>& inputs, Progress* progress);
     };
-    ModelSession(std::shared_ptr<Parts> parts, int threads, inference::ProgramSource source);
+    explicit ModelSession(std::shared_ptr<Parts> parts);
 
     std::shared_ptr<Parts> parts_;
 };
+
+// What is wrong with types that are given for weights; empty: nothing. Code python.tensor.
+Diagnostics weight_misfits(const std::vector<onnx::OnnxWeight>& weights,
+                           const std::map<std::string, TensorType>& given);
 
 }  // namespace heddle::python

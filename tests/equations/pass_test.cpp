@@ -322,6 +322,20 @@ TEST(PassWriteOut, WhatReadsAWrittenAxisIsWrittenWithIt) {
     EXPECT_EQ(live(b.system), 7u);  // three of each, and the sum
 }
 
+// Its first steps backwards, from a table of lengths: at each point one branch is taken, and the other one reads outside.
+TEST(PassWriteOut, BranchesThatNumbersDecideAreTaken) {
+    auto system = parse_system(std::make_shared<SourceText>(
+        "system",
+        "system s\n in x: float32[3]\n out y: float32[1]\n const lengths: int64[3] = [3, 2, 1]\n"
+        " for i < 1: y[i] = sum(k < 3 : x[(value.less(k, lengths[k]) ? lengths[k] - 1 - k : k)])\n outputs y\n"));
+    ASSERT_TRUE(system) << render(system.error());
+    write_out_axes(*system);
+    expect_sound(*system);
+    const Equation& e = system->equation(system->order().front());
+    EXPECT_FALSE(e.reducer);
+    for (Expr node : walk(e.right)) EXPECT_NE(node->kind, Kind::select);
+}
+
 TEST(PassWriteOut, AProductStaysOne) {
     SystemBuilder b;
     const TensorIndex x = b.input({3, 8}), w = b.input({3, 40});

@@ -60,7 +60,7 @@ public:
         }
         std::vector<TensorId> outputs = find_outputs();
         if (!problems_.empty()) return fail(std::move(problems_));
-        return ImportedCalls{std::move(session_), std::move(outputs), std::move(names_)};
+        return ImportedCalls{std::move(session_), std::move(outputs), std::move(names_), std::move(weights_)};
     }
 
 private:
@@ -81,7 +81,17 @@ private:
         problem({.code = "onnx.duplicate_value", .summary = fmt::format("the value '{}' is defined twice", name)});
     }
 
-    // Weights stay in the mapped file. All calls of a function share its constants.
+    // Weights stay in the mapped file.
+    TensorId add_weight(const std::string& name, const TensorData& data) {
+        if (scope_.function || !options_.free_weights.contains(name)) return add_constant(name, data);
+        weights_.push_back({name, data});
+        const TensorId tensor = session_.add_input(name, {data.dtype(), {data.shape().begin(), data.shape().end()}});
+        auto value = options_.values.find(name);
+        if (value != options_.values.end()) session_.offer_value(tensor, value->second);
+        return tensor;
+    }
+
+    // All calls of a function share its constants.
     TensorId add_constant(const std::string& name, const TensorData& data) {
         if (!scope_.function) return session_.add_constant(name, data);
         auto [known, is_new] = constants_.try_emplace({data.data(), data.dtype(), data.shape()});
@@ -130,7 +140,7 @@ private:
 
     void add_constants(const OnnxGraph& graph) {
         for (const OnnxTensor& tensor : graph.initializers)
-            define(tensor.name, tensor.data ? add_constant(tensor.name, *tensor.data) : failed);
+            define(tensor.name, tensor.data ? add_weight(tensor.name, *tensor.data) : failed);
     }
 
     // The nodes of the function in place of its call. They see its inputs and attributes, and nothing else.
@@ -397,7 +407,8 @@ private:
         for (size_t i = 0; i < metakernel.inputs.size(); i++) {
             if (metakernel.inputs[i].name != name) continue;
             if (arguments.size() <= i) arguments.resize(i + 1);
-            arguments[i] = Argument(add_constant(node.label() + "." + name, value));
+            arguments[i] = Argument(is_weight(node) ? add_weight(node.outputs[0], value)
+                                                    : add_constant(node.label() + "." + name, value));
             return true;
         }
         problem({.code = "onnx.unknown_attribute",
@@ -452,6 +463,7 @@ private:
     const OnnxNode* at_ = nullptr;                                                             // which is looked at
     std::set<std::pair<const OnnxNode*, std::string>> told_;
     std::map<std::string, int64_t> names_;
+    std::vector<OnnxWeight> weights_;  // that are inputs
     Diagnostics problems_;
 };
 
@@ -463,6 +475,7 @@ Result<ImportedModel> import_model(const OnnxModel& model, const Library& librar
     ImportedModel imported;
     for (TensorId input : calls->session.deciding_inputs())
         imported.deciding_inputs.push_back(calls->session.graph().tensor(input).name);
+    imported.free_weights = std::move(calls->free_weights);
     imported.graph = calls->session.finish(std::move(calls->outputs));
     imported.graph.dimension_names = std::move(calls->dimension_names);
     return imported;

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "frontends/onnx/model.h"
+#include "frontends/onnx/weights.h"
 #include "graph/graph.h"
 #include "language/library.h"
 #include "symbolic/session.h"
@@ -39,15 +41,18 @@ Result<std::map<std::string, int64_t>> bind_shapes(const OnnxModel& model,
 // What of a model is fixed before it is a graph.
 struct ImportOptions {
     std::map<std::string, int64_t> bindings;  // numbers for open dimensions
-    // Values that caller inputs will have. One is looked at only where a shape or a branch depends on it; the graph
+    // Values that caller inputs, and weights that are inputs, will have. One is looked at only where a shape or a branch depends on it; the graph
     // then holds for that value alone.
     std::map<std::string, TensorData> values;
+    // Names of weights (weights.h) that are inputs of the graph, behind the others, and not constants of it.
+    std::set<std::string> free_weights = {};
     Progress* progress = nullptr;  // told each node (stage symbolic), and asked whether to go on
 };
 
 struct ImportedModel {
     Graph graph;
     std::vector<std::string> deciding_inputs;  // the inputs that are decided (graph/graph.h)
+    std::vector<OnnxWeight> free_weights;      // that the model has in this form: the graph's last inputs, in order
 };
 
 // The graph of a model. An `If` is the branch that its condition takes: a graph has no control flow, so the condition
@@ -65,6 +70,7 @@ struct ImportedCalls {
     Session session;
     std::vector<TensorId> outputs;
     std::map<std::string, int64_t> dimension_names;
+    std::vector<OnnxWeight> free_weights;
 };
 Result<ImportedCalls> import_calls(const OnnxModel& model, const Library& library, const ImportOptions& options);
 

@@ -1,0 +1,117 @@
+#include "explain/compiled.h"
+
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "backends/c/c_source.h"
+#include "codegen/instruction_count.h"
+#include "equations/fusion.h"
+#include "explain/operation.h"
+#include "plan/plan.h"
+#include "support/text_width.h"
+
+namespace heddle::explain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<Json> equations_json(const Graph& graph, const Target& target) {
+    auto system = equations::lower(graph);
+    if (!system) return fail(std::move(system.error()));
+    Json json;
+    json["lowered"] = equations::print(*system);
+    equations::optimise(*system);
+    json["optimised"] = equations::print(*system);
+    auto partition = equations::fuse(*system, target, {});
+    json["kernels"] = equations::print(*system, partition);
+    json["decisions"] = Json::array();
+    for (const auto& decision : partition.decisions) {
+        json["decisions"].push_back({{"producer", decision.producer},
+                                     {"reader", decision.reader},
+                                     {"joined", decision.joined},
+                                     {"gain_microseconds", decision.gain},
+                                     {"reason", decision.reason}});
+    }
+    return json;
+}
+
+void add_plan_json(const plan::Plan& plan, const ExplanationOptions& options, Json& json) {
+    if (options.schedule) {
+        Json trees = Json::array();
+        for (size_t i = 0; i < plan.trees.size(); i++)
+            trees.push_back({{"key", plan.keys[i]},
+                             {"instructions", codegen::instruction_count(*plan.trees[i])},
+                             {"tree", schedules::print(*plan.trees[i])}});
+        json["schedule"] = {
+            {"choices", plan::summary(plan)}, {"plan", plan::print(plan)}, {"kernels", std::move(trees)}};
+    }
+    if (options.source) {
+        json["source"] = Json::array();
+        for (size_t i = 0; i < plan.trees.size(); i++) {
+            std::string function = "kernel_" + plan.keys[i].substr(0, 8);
+            json["source"].push_back({{"function", function}, {"c", backends::c_source(*plan.trees[i], function)}});
+        }
+    }
+}
+
+// Lines of text forms, such as those of kernels, are as long as what they say.
+constexpr size_t form_width = 100;
+
+std::string form_text(const std::string& text, int indent) { return continued(indented(text, indent), form_width); }
+
+std::string equations_text(const Json& json) {
+    std::string text;
+    constexpr std::pair<const char*, const char*> parts[] = {
+        {"equations as lowered", "lowered"}, {"equations after substitution", "optimised"}, {"kernels", "kernels"}};
+    for (const auto& [title, key] : parts) {
+        text += fmt::format("\n{}\n", title);
+        text += form_text(text_of(json, key), 2);
+    }
+    if (!json["decisions"].empty()) text += "\ndecisions\n";
+    for (const Json& decision : json["decisions"]) {
+        const std::string line = fmt::format(
+            "{} -> {}: {}, gain {:.3g} us{}", text_of(decision, "producer"), text_of(decision, "reader"),
+            decision["joined"].get<bool>() ? "fused" : "not fused", decision["gain_microseconds"].get<double>(),
+            text_of(decision, "reason").empty() ? "" : ": " + text_of(decision, "reason"));
+        text += fmt::format("  {}\n", filled(line, form_width, 6));
+    }
+    return text;
+}
+
+}  // namespace
+
+Result<void> add_compiled(const Graph& graph, const Target& target, const ExplanationOptions& options, Json& json,
+                          Diagnostics& notes) {
+    if (options.equations) {
+        auto equations = equations_json(graph, target);
+        if (!equations) return fail(std::move(equations.error()));
+        json["equations"] = std::move(*equations);
+    }
+    if (!options.schedule && !options.source) return {};
+    auto plan = plan::make_plan(graph, target);
+    if (!plan) return fail(std::move(plan.error()));
+    notes = plan->notes;
+    add_plan_json(*plan, options, json);
+    return {};
+}
+
+std::string compiled_text(const Json& json) {
+    std::string text;
+    if (json.contains("equations")) text += equations_text(json["equations"]);
+    if (json.contains("schedule")) {
+        text += "\nchoices\n";
+        text += form_text(text_of(json["schedule"], "choices"), 2);
+        for (const Json& kernel : json["schedule"]["kernels"])
+            text += fmt::format("  kernel {}: {} instructions\n", text_of(kernel, "key").substr(0, 8),
+                                kernel["instructions"].get<int64_t>());
+        text += "\n";
+        text += form_text(text_of(json["schedule"], "plan"), 0);
+    }
+    if (json.contains("source")) {
+        for (const Json& kernel : json["source"]) text += fmt::format("\n{}", text_of(kernel, "c"));
+    }
+    return text;
+}
+
+}  // namespace heddle::explain
