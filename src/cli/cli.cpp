@@ -112,9 +112,18 @@ Command add_run(CLI::App& app, RunOptions& options) {
     add_work(*command, options.work);
     add_cache(*command, options.cache);
     auto* backend = command->add_option("--backend", options.backend,
-                                        "cpu: compiled code; reference: the interpreter of typed bodies");
-    backend->capture_default_str();
-    check_words(*backend, {"cpu", "reference"});
+                                        "cpu: compiled code; reference: the interpreter of typed bodies; "
+                                        "or the name of the plugin's");
+    backend->capture_default_str()->type_name("cpu|reference");
+    command->add_option("--plugin", options.plugin, "A shared library with a backend, which runs it (docs/backends.md)")
+        ->type_name("FILE");
+    command->callback([backend, &options] {
+        const bool known = options.backend == "cpu" || options.backend == "reference";
+        if (options.plugin.empty() && !known)
+            throw CLI::ValidationError("--backend",
+                                       options.backend + " is neither cpu nor reference, and there is no --plugin");
+        if (!options.plugin.empty() && backend->count() == 0) options.backend.clear();
+    });
     command->add_option("--repeat", options.repeat, "Run so often and report the times")
         ->type_name("N")
         ->check(range(1, 100000000));
@@ -299,6 +308,25 @@ Command add_rewrite(CLI::App& app, RewriteOptions& options) {
     return {command, &options.common, [&] { return rewrite_program(options); }};
 }
 
+Command add_conformance(CLI::App& app, ConformanceOptions& options) {
+    auto* command = app.add_subcommand(
+        "conformance", "Check a backend: its config, memory and launches; operators and gradients by the interpreter");
+    command->add_option("--plugin", options.plugin, "The shared library with the backend (docs/backends.md)")
+        ->required()
+        ->type_name("FILE");
+    add_repeated(*command, "--only", options.only, "Only the checks whose names begin so; may be repeated", "NAME");
+    command->add_option("--seed", options.seed, "Another seed makes other shapes and values")
+        ->type_name("N")
+        ->check(not_negative())
+        ->capture_default_str();
+    add_threads(*command, options.threads);
+    add_common(*command, options.common);
+    command->footer(
+        "Example:\n  heddle conformance --plugin libtoy.so\n"
+        "Exit status 1 if a check fails.\n");
+    return {command, &options.common, [&] { return check_conformance(options); }};
+}
+
 Command add_cache_command(CLI::App& app, CacheCommandOptions& options) {
     auto* command =
         app.add_subcommand("cache", "Show what earlier runs have compiled and kept; bound it, or remove it");
@@ -465,14 +493,21 @@ int run(int count, char** arguments) {
     GraphOptions graph_options;
     VerifyOptions verify_options;
     RewriteOptions rewrite_options;
+    ConformanceOptions conformance_options;
     CacheCommandOptions cache_options;
     TargetCommandOptions target_options;
     std::string shell;
-    const std::vector<Command> commands = {add_run(app, run_options),         add_check(app, check_options),
-                                           add_explain(app, explain_options), add_compare(app, compare_options),
-                                           add_graph(app, graph_options),     add_verify(app, verify_options),
-                                           add_rewrite(app, rewrite_options), add_cache_command(app, cache_options),
-                                           add_target(app, target_options),   add_schema(app),
+    const std::vector<Command> commands = {add_run(app, run_options),
+                                           add_check(app, check_options),
+                                           add_explain(app, explain_options),
+                                           add_compare(app, compare_options),
+                                           add_graph(app, graph_options),
+                                           add_verify(app, verify_options),
+                                           add_rewrite(app, rewrite_options),
+                                           add_cache_command(app, cache_options),
+                                           add_target(app, target_options),
+                                           add_conformance(app, conformance_options),
+                                           add_schema(app),
                                            add_completion(app, shell, table)};
     table = table_of(app);
     const bool json = asks_for_json(count, arguments);

@@ -31,7 +31,8 @@ struct RunOptions {
     int64_t random_seed = -1;         // below zero: inputs that are not given are an error
     std::string output_dir;
     int threads = 0;  // 0: all cores
-    std::string backend = "cpu";
+    std::string backend = "cpu";  // empty: the plugin's
+    std::string plugin;           // a shared library with a backend; empty: none
     int64_t repeat = 1;
     std::string profile;
     std::vector<std::string> bindings;  // "batch=4,seq=128"
@@ -104,6 +105,15 @@ struct RewriteOptions {
     int64_t steps = -1;                  // below zero: to a fixed point
 };
 int rewrite_program(const RewriteOptions& options);
+
+struct ConformanceOptions {
+    CommonOptions common;
+    std::string plugin;
+    std::vector<std::string> only;  // names of checks; empty: all
+    int64_t seed = 1;
+    int threads = 0;
+};
+int check_conformance(const ConformanceOptions& options);
 
 struct CacheCommandOptions {
     CommonOptions common;
