@@ -17,6 +17,10 @@ struct Problem : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// What it can do, as Heddle's targets say it: kernels are scheduled by that.
+inline constexpr const char* target_of_machine =
+    R"({"name": "toy", "vector_bytes": 16, "vector_registers": 16, "cores": 1})";
+
 // The options and the version of the compiler, which decide what `compile` gives.
 std::string compiler_options();
 const std::string& compiler_version();

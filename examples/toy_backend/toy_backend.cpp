@@ -74,6 +74,10 @@ heddle::Result<heddle::CompileConfig> Backend::compile_config(const heddle::Comp
     });
 }
 
+heddle::Target Backend::target(const heddle::Target& machine) const {
+    return heddle::parse_target(std::make_shared<heddle::SourceText>("toy", target_of_machine)).value_or(machine);
+}
+
 heddle::Result<std::vector<std::string>> Backend::objects(const std::vector<const heddle::codegen::Tree*>& trees,
                                                           const heddle::Target&, int, heddle::Progress* progress,
                                                           std::shared_ptr<const void>) {

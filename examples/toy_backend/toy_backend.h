@@ -30,6 +30,7 @@ public:
                                                      std::shared_ptr<const void> owner) override;
     heddle::Result<std::shared_ptr<heddle::codegen::CompiledKernels>> link(
         const std::vector<std::string_view>& objects) override;
+    heddle::Target target(const heddle::Target& machine) const override;
     std::shared_ptr<heddle::codegen::Device> device() override { return device_; }
     heddle::Result<std::string> source(const heddle::codegen::Tree& tree, const heddle::Target& target) override;
 

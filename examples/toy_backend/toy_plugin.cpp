@@ -84,6 +84,7 @@ heddle_status heddle_plugin_open(heddle_backend* backend, heddle_sink problem) {
     return guarded(problem, [&] {
         *backend = {sizeof(heddle_backend),
                     "toy",
+                    toy::target_of_machine,
                     new toy::Machine,
                     compile_config,
                     compile,

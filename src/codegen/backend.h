@@ -56,6 +56,8 @@ public:
         if (!made) return fail(std::move(made.error()));
         return link({made->begin(), made->end()});
     }
+    // What kernels are scheduled for, where `machine` is the one that this process runs on.
+    virtual Target target(const Target& machine) const { return machine; }
     // Where its kernels run. Null: in this process, as functions.
     virtual std::shared_ptr<Device> device() { return nullptr; }
     // Until no thread is at work on what was cancelled.

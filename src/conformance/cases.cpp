@@ -47,6 +47,12 @@ const std::vector<Case>& cases() {
         {"scatter", "y = scatter_elements_add(x, i, u)", {{"x", "A b"}, {"i", "c b", DType::int64, "A"}, {"u", "c b"}}},
         {"cumsum", "y = cumsum(x, axis: 1)", {{"x", "a B"}}},
         {"linear_recurrence", "y = linear_recurrence(a, x)", {{"a", "T b"}, {"x", "T b"}}},
+        // One task: its steps run in rounds.
+        {"gru", "y, h = gru(x, w, r)", {{"x", "T 1 c"}, {"w", "1 15 c"}, {"r", "1 15 5"}}, false},
+        {"linear_attention",
+         "y = linear_attention(q, k, v)",
+         {{"q", "b 2 T d"}, {"k", "b 2 T d"}, {"v", "b 2 T e"}},
+         false},
         {"resize_linear", "y = resize_linear(x, scales: [1.0, 2.0])", {{"x", "a B"}}},
         {"attention", "y = attention(q, k, v)", {{"q", "b 2 s d"}, {"k", "b 2 T d"}, {"v", "b 2 T e"}}},
         {"top_k", "values, places = top_k(x, k: 3)", {{"x", "a 19"}}, false},

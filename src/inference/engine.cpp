@@ -23,7 +23,7 @@ std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::Kernel
     engine->arena = std::make_shared<runtime::Arena>(threads, kernels->device());
     engine->kernels = std::move(kernels);
     engine->prepared = std::move(prepared);
-    engine->target = host_target(engine->kernels->folder().get());
+    engine->target = engine->kernels->backend().target(host_target(engine->kernels->folder().get()));
     return engine;
 }
 

@@ -116,7 +116,16 @@ Result<void> open(Plugin& plugin) {
                      .remedy = "fill in all parts but compile_config, which may be null",
                      .params = {{"plugin", plugin.path()}, {"part", part}}});
     }
-    plugin.open(backend);
+    std::optional<Target> target;
+    if (backend.target) {
+        auto parsed = parse_target(std::make_shared<SourceText>(plugin.path(), backend.target));
+        if (!parsed) {
+            plugin.open(backend, {});  // so that it is closed
+            return fail(std::move(parsed.error()));
+        }
+        target = std::move(*parsed);
+    }
+    plugin.open(backend, std::move(target));
     return {};
 }
 

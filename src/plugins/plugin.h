@@ -1,12 +1,14 @@
 // A loaded plugin: its library, the functions that it gave, and calls of them whose failures are diagnostics.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "plugins/plugin_api.h"
 #include "support/diagnostic.h"
+#include "target/target.h"
 
 namespace heddle::plugins {
 
@@ -32,10 +34,12 @@ public:
     const std::string& path() const { return path_; }
     void* library() const { return library_; }
     const heddle_backend& backend() const { return backend_; }
-    void open(const heddle_backend& backend) {
+    void open(const heddle_backend& backend, std::optional<Target> target) {
         backend_ = backend;
         name_ = backend.name;
+        target_ = std::move(target);
     }
+    const std::optional<Target>& target() const { return target_; }
     const std::string& name() const { return name_; }
 
     // `work(problem)` calls a function of the plugin and gives its status. Codes plugins.failed, plugins.threw.
@@ -68,6 +72,7 @@ private:
     std::string path_, name_;
     void* library_ = nullptr;
     heddle_backend backend_ = {};
+    std::optional<Target> target_;
 };
 
 }  // namespace heddle::plugins

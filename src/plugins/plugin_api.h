@@ -32,7 +32,7 @@ enum heddle_mode { HEDDLE_PRIMAL = 0, HEDDLE_FORWARD = 1, HEDDLE_AUGMENTED = 2, 
 
 /* What a config is asked for. It must not depend on the program or its derivation; by these a request may be refused. */
 typedef struct heddle_request {
-    heddle_bytes target;  /* JSON, as in a file for heddle explain --target */
+    heddle_bytes target;  /* JSON, with all fields */
     heddle_bytes program; /* its identity; empty: of all */
     int32_t mode;         /* heddle_mode */
     int32_t width;
@@ -83,7 +83,10 @@ typedef struct heddle_index_failure {
 typedef struct heddle_backend {
     size_t size;      /* sizeof(heddle_backend): set by the plugin */
     const char* name; /* a word; as long as the backend is open */
-    void* state;      /* passed to all functions */
+    /* What kernels are scheduled for, as JSON as in a file for heddle explain --target: fields that are left out keep
+       their defaults. Null: the machine that the process runs on. Needed until heddle_plugin_open returns. */
+    const char* target;
+    void* state; /* passed to all functions */
 
     /* A backend without it can be loaded; what needs its config then says that it has none. */
     heddle_status (*compile_config)(void* state, const heddle_request* request, const heddle_config* config,

@@ -32,6 +32,7 @@ public:
                                              int threads, Progress* progress,
                                              std::shared_ptr<const void> owner) override;
     Result<std::shared_ptr<codegen::CompiledKernels>> link(const std::vector<std::string_view>& objects) override;
+    Target target(const Target& machine) const override { return plugin_->target().value_or(machine); }
     std::shared_ptr<codegen::Device> device() override { return device_; }
     // The C that the plugin is given.
     Result<std::string> source(const codegen::Tree& tree, const Target& target) override;

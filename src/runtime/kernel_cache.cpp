@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "cache/folder.h"
 #include "support/file.h"
 #include "support/progress.h"
@@ -53,6 +55,15 @@ std::string label_of(const plan::Plan& plan, const schedules::Tree* tree) {
     return tree->name;
 }
 
+std::unexpected<Diagnostics> incomplete(const codegen::Backend& backend, std::string expected, std::string found) {
+    return fail(
+        {.code = "backends.incomplete",
+         .summary = fmt::format("the backend '{}' does not give what is needed to launch its kernels", backend.name()),
+         .expected = std::move(expected),
+         .found = std::move(found),
+         .params = {{"backend", backend.name()}}});
+}
+
 }  // namespace
 
 Result<void> KernelCache::compile(std::vector<Missing>& missing, const plan::Plan& plan, int threads,
@@ -70,6 +81,9 @@ Result<void> KernelCache::compile(std::vector<Missing>& missing, const plan::Pla
     auto owner = std::make_shared<std::vector<std::shared_ptr<const schedules::Tree>>>(plan.trees);
     auto objects = backend_->objects(trees, plan.target, threads, progress, std::move(owner));
     if (!objects) return fail(std::move(objects.error()));
+    if (objects->size() != trees.size())
+        return incomplete(*backend_, fmt::format("code of {} kernels", trees.size()),
+                          fmt::format("of {}", objects->size()));
     for (size_t i = 0; i < places.size(); i++) places[i]->made = std::move((*objects)[i]);
     return {};
 }
@@ -87,6 +101,9 @@ Result<void> KernelCache::add(const std::vector<Missing>& missing, std::vector<K
     auto code = backend_->link(objects);
     if (!code) return fail(std::move(code.error()));
     if (auto wanted = step_done(progress, number); !wanted) return wanted;
+    for (size_t i = 0; i < missing.size() && !device(); i++) {
+        if (!(*code)->function(i)) return incomplete(*backend_, "a function for each kernel, or a device", "none");
+    }
     std::erase_if(known_, [](const auto& kernel) { return kernel.second.code.expired(); });
     for (size_t i = 0; i < missing.size(); i++) {
         const KernelCode kernel{*code, i, (*code)->function(i), bytes};

@@ -56,7 +56,8 @@ public:
     void use_folder(std::shared_ptr<cache::Folder> folder) { folder_ = std::move(folder); }
 
     // Of all trees of the plan; `counts`: those that were not known. Nothing is kept of what is cancelled. Codes of
-    // compile_config_for, of the backend; backends.config_mismatch: while it compiled, the backend's config changed.
+    // compile_config_for, of the backend; backends.config_mismatch: while it compiled, the backend's config changed;
+    // backends.incomplete: it has left out kernels, or functions for them, and has no device.
     Result<PlanKernels> kernels(const plan::Plan& plan, int threads, KernelCounts* counts,
                                 Progress* progress = nullptr);
 

@@ -44,8 +44,10 @@ TEST(Conformance, OurOwnBackendPasses) {
 }
 
 TEST(Conformance, ADevicePasses) {
-    const auto checks = run(std::make_shared<FarBackend>(), {}, 2);
+    const auto backend = std::make_shared<FarBackend>();
+    const auto checks = run(backend, {}, 2);
     EXPECT_TRUE(all_passed(checks)) << failures(checks);
+    EXPECT_GT(backend->far->in_rounds, 0) << "no scan runs in rounds";
 }
 
 TEST(Conformance, OtherSeedsMakeOtherShapes) {
@@ -138,6 +140,10 @@ TEST(Conformance, NoticesWrongDevices) {
     EXPECT_EQ(refused(with(forgets_an_offset), "memory"), "conformance.memory");
     EXPECT_EQ(refused(with(loses_the_index), "index"), "conformance.index");
     EXPECT_EQ(refused(with(reports_the_last), "index"), "conformance.index");
+    const auto backwards = std::make_shared<FarDevice>();
+    backwards->rounds_backwards = true;
+    EXPECT_EQ(refused(std::make_shared<WithDevice>(backwards), "operator gru"), "conformance.result");
+    EXPECT_GT(backwards->in_rounds, 0);
     const auto small = std::make_shared<FarDevice>();
     small->limit = 10'000;
     EXPECT_EQ(refused(std::make_shared<WithDevice>(small), "memory"), "conformance.memory");

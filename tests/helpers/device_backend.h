@@ -41,8 +41,8 @@ public:
 
     size_t blocks() const { return blocks_.size(); }
     int64_t limit = int64_t{1} << 40;
-    bool refuses_copies = false;
-    int64_t copied_to = 0, launches = 0;
+    bool refuses_copies = false, rounds_backwards = false;
+    int64_t copied_to = 0, launches = 0, in_rounds = 0;
 
 private:
     struct Block {
@@ -74,6 +74,7 @@ private:
 
 inline Result<std::optional<codegen::IndexFailure>> FarDevice::launch(const codegen::DeviceLaunch& launch) {
     launches++;
+    if (launch.rounds > 1) in_rounds++;
     std::vector<void*> buffers;
     // Buffers of no elements may begin anywhere.
     for (std::byte* buffer : launch.buffers) buffers.push_back(real(buffer, 0));
@@ -81,7 +82,8 @@ inline Result<std::optional<codegen::IndexFailure>> FarDevice::launch(const code
     buffers.push_back(scratch.get());
     const auto function = static_cast<const FarKernels*>(launch.code)->real(launch.kernel);
     const int64_t parts = launch.tasks / launch.rounds;
-    for (int64_t round = 0; round < launch.rounds; round++) {
+    for (int64_t i = 0; i < launch.rounds; i++) {
+        const int64_t round = rounds_backwards ? launch.rounds - 1 - i : i;
         std::optional<codegen::IndexFailure> failure;
         for (int64_t part = parts; part-- > 0;) {
             const int64_t task = round * parts + part;

@@ -35,7 +35,18 @@ TEST(LoadPlugin, RefusesWhatCannotBeUsed) {
     EXPECT_EQ(found_by("plugin_refuses"), "there is no device");
     EXPECT_EQ(code_of(load_plugin(library("plugin_incomplete"))), "plugins.incomplete");
     EXPECT_EQ(code_of(load_plugin(library("plugin_size"))), "plugins.incomplete");
+    EXPECT_EQ(code_of(load_plugin(library("plugin_target"))), "target.unknown_key");
     EXPECT_EQ(code_of(load_plugin(library("plugin_open_throws"))), "plugins.threw");
+}
+
+TEST(PluginBackend, MaySayWhatItIsScheduledFor) {
+    const auto plain = load_plugin(library("plugin_plain")), narrow = load_plugin(library("plugin_config"));
+    ASSERT_TRUE(plain && narrow);
+    Target machine;
+    machine.name = "this one";
+    EXPECT_EQ(print((*plain)->target(machine)), print(machine));
+    EXPECT_EQ((*narrow)->target(machine).name, "narrow");
+    EXPECT_EQ((*narrow)->target(machine).vector_bytes, 16);
 }
 
 TEST(LoadPlugin, RefusesAFileThatIsNoLibrary) {

@@ -130,6 +130,35 @@ TEST(KernelCache, RefusesABackendWithoutConfig) {
     EXPECT_EQ(code_of(executable_of(graph_of("relu"), cache)), "backends.no_compile_config");
 }
 
+// Gives code of one kernel less, or no functions.
+class HalfBackend : public backends::LlvmBackend {
+public:
+    explicit HalfBackend(bool compiles) : compiles_(compiles) {}
+    Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target& target,
+                                             int threads, Progress* progress,
+                                             std::shared_ptr<const void> owner) override {
+        auto made = LlvmBackend::objects(trees, target, threads, progress, std::move(owner));
+        if (made && !compiles_) made->pop_back();
+        return made;
+    }
+    Result<std::shared_ptr<codegen::CompiledKernels>> link(const std::vector<std::string_view>&) override {
+        struct None : codegen::CompiledKernels {
+            codegen::KernelFunction function(size_t) const override { return nullptr; }
+        };
+        return std::make_shared<None>();
+    }
+
+private:
+    bool compiles_;
+};
+
+TEST(KernelCache, RefusesABackendThatLeavesOut) {
+    for (bool compiles : {false, true}) {
+        KernelCache cache(std::make_shared<HalfBackend>(compiles));
+        EXPECT_EQ(code_of(executable_of(graph_of("relu"), cache)), "backends.incomplete");
+    }
+}
+
 TEST(KernelCache, RefusesAConfigThatChangesWhileItCompiles) {
     KernelCache cache(std::make_shared<FickleBackend>());
     EXPECT_EQ(code_of(executable_of(graph_of("relu"), cache)), "backends.config_mismatch");

@@ -92,6 +92,7 @@ heddle_status heddle_plugin_open(heddle_backend* backend, heddle_sink problem) {
     (void)problem;
     *backend = {sizeof(heddle_backend),
                 "wrong",
+                nullptr,
                 &heddle_test_closed,
                 nullptr,
                 compile,
@@ -107,6 +108,12 @@ heddle_status heddle_plugin_open(heddle_backend* backend, heddle_sink problem) {
     backend->compile_config = compile_config;
 #else
     (void)compile_config;
+#endif
+#ifdef WRONG_TARGET
+    backend->target = "{\"vector_byte\": 16}";
+#endif
+#ifdef WITH_CONFIG
+    backend->target = "{\"name\": \"narrow\", \"vector_bytes\": 16}";
 #endif
 #ifdef WRONG_INCOMPLETE
     backend->launch = nullptr;
