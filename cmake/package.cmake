@@ -22,7 +22,11 @@ file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/merge_archives.mri CONTENT "${merge}")
 add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/libheddle.a DEPENDS ${archives} ${CMAKE_BINARY_DIR}/merge_archives.mri
                    COMMAND ${CMAKE_COMMAND} -E rm -f ${CMAKE_BINARY_DIR}/libheddle.a
                    COMMAND ${CMAKE_AR} -M < ${CMAKE_BINARY_DIR}/merge_archives.mri)
-add_custom_target(heddle_library ALL DEPENDS ${CMAKE_BINARY_DIR}/libheddle.a)
+# Others are several hundred megabytes: they are made where they are asked for.
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(in_all ALL)
+endif()
+add_custom_target(heddle_library ${in_all} DEPENDS ${CMAKE_BINARY_DIR}/libheddle.a)
 
 file(STRINGS ${CMAKE_SOURCE_DIR}/pyproject.toml version REGEX "^version = " LIMIT_COUNT 1)
 string(REGEX REPLACE "^version = \"(.*)\"$" "\\1" version "${version}")

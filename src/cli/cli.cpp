@@ -70,6 +70,11 @@ void add_cache(CLI::App& command, CacheOptions& cache) {
     command.add_flag("--no-cache", cache.off, "Compile anew, and keep nothing");
 }
 
+void add_plugin(CLI::App& command, std::string& plugin) {
+    command.add_option("--plugin", plugin, "A shared library with a backend, which runs it (docs/backends.md)")
+        ->type_name("FILE");
+}
+
 void add_work(CLI::App& command, double& work) {
     command
         .add_option("--work", work, "How many scalar operations this may take (1e13); interpreted, a hundredth of it")
@@ -115,8 +120,7 @@ Command add_run(CLI::App& app, RunOptions& options) {
                                         "cpu: compiled code; reference: the interpreter of typed bodies; "
                                         "or the name of the plugin's");
     backend->capture_default_str()->type_name("cpu|reference");
-    command->add_option("--plugin", options.plugin, "A shared library with a backend, which runs it (docs/backends.md)")
-        ->type_name("FILE");
+    add_plugin(*command, options.plugin);
     command->callback([backend, &options] {
         const bool known = options.backend == "cpu" || options.backend == "reference";
         if (options.plugin.empty() && !known)
@@ -209,6 +213,7 @@ Command add_compare(CLI::App& app, CompareOptions& options) {
                      "DIR: expected outputs output_0.npy ...")
         ->required()
         ->type_name("reference|unfused|DIR");
+    add_plugin(*command, options.plugin);
     add_common(*command, options.common);
     add_inputs(*command, options.inputs, options.random_seed, options.bindings);
     add_rules(*command, options.rules);

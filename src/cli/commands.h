@@ -67,6 +67,7 @@ struct CompareOptions {
     CacheOptions cache;
     double work = default_work;
     std::string model, with;
+    std::string plugin;  // whose backend is compared; empty: this machine's
     std::vector<std::string> inputs, bindings, rules;
     int64_t random_seed = -1;
     int threads = 0;

@@ -36,8 +36,8 @@ struct IndexFailure {
 class Device {
 public:
     virtual ~Device() = default;
-    // At a multiple of buffer_alignment, with as many readable bytes behind (support/tensor_data.h). What is in it is
-    // not said. Null if the device has not that much. The last owner frees it; it may outlive other users of the device.
+    // At least one byte, at a multiple of buffer_alignment, with as many readable bytes behind (support/tensor_data.h).
+    // What is in it is not said. Null if the device has not that much. The last owner frees it; it may outlive other users of the device.
     virtual std::shared_ptr<std::byte> allocate(size_t bytes) = 0;
     virtual Result<void> copy_to(std::byte* device, std::span<const std::byte> host) = 0;
     virtual Result<void> copy_from(std::span<std::byte> host, const std::byte* device) = 0;

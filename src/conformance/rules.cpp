@@ -130,10 +130,10 @@ public:
     explicit MemoryCheck(codegen::Device& device) : device_(device) {}
 
     Diagnostics run() {
-        constexpr size_t sizes[] = {0, 1, 4, 63, 64, 65, 4096, 100'003};
+        constexpr size_t sizes[] = {1, 2, 4, 63, 64, 65, 4096, 100'003};
         for (size_t bytes : sizes) {
             auto memory = device_.allocate(bytes);
-            if (!memory && bytes > 0) {
+            if (!memory) {
                 add(fmt::format("{} bytes are not to be had", bytes));
                 return std::move(problems_);
             }

@@ -96,13 +96,14 @@ Result<void> open(Plugin& plugin) {
     auto function = symbol<decltype(heddle_plugin_open)>(plugin, "heddle_plugin_open");
     if (!function) return fail(std::move(function.error()));
     heddle_backend backend = {};
-    std::string problem;
+    Sink sink;
     heddle_status status = 0;
     try {
-        status = (*function)(&backend, sink_for(problem));
+        status = (*function)(&backend, sink.lent());
     } catch (...) {
         return fail(threw(plugin.path(), "heddle_plugin_open"));
     }
+    const std::string problem = sink.take();
     if (status != 0) {
         return fail({.code = "plugins.refused",
                      .summary = fmt::format("the plugin '{}' does not open", plugin.path()),

@@ -1,6 +1,8 @@
 // A loaded plugin: its library, the functions that it gave, and calls of them whose failures are diagnostics.
 #pragma once
 
+#include <exception>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,11 +16,29 @@ namespace heddle::plugins {
 
 inline heddle_bytes lend(std::string_view text) { return {text.data(), text.size()}; }
 
-inline heddle_sink sink_for(std::string& text) {
-    return {&text, [](void* owner, const char* data, size_t size) noexcept {
-                static_cast<std::string*>(owner)->append(data, size);
-            }};
-}
+// What a plugin appends. Nothing leaves `append`, whatever size it is told.
+class Sink {
+public:
+    heddle_sink lent() {
+        return {this, [](void* owner, const char* data, size_t size) noexcept {
+                    static_cast<Sink*>(owner)->append(data, size);
+                }};
+    }
+    bool whole() const { return whole_; }  // false: some did not fit into memory
+    std::string take() { return std::move(text_); }
+
+private:
+    void append(const char* data, size_t size) noexcept {
+        try {
+            text_.append(data, size);
+        } catch (const std::exception&) {
+            whole_ = false;
+        }
+    }
+
+    std::string text_;
+    bool whole_ = true;
+};
 
 // What a plugin throws in spite of the interface.
 Diagnostic threw(const std::string& plugin, const char* function);
@@ -45,18 +65,25 @@ public:
     // `work(problem)` calls a function of the plugin and gives its status. Codes plugins.failed, plugins.threw.
     template <typename Work>
     Result<void> call(const char* function, Work work) const {
-        std::string problem;
+        Sink problem;
         heddle_status status = 0;
         try {
-            status = work(sink_for(problem));
+            status = work(problem.lent());
         } catch (...) {
             return fail(threw(name_, function));
         }
         if (status == 0) return {};
-        return fail(Diagnostic{.code = "plugins.failed",
-                               .summary = "the backend '" + name_ + "' failed in " + function,
-                               .found = problem.empty() ? "status " + std::to_string(status) : problem,
-                               .params = {{"backend", name_}, {"function", function}}});
+        const std::string said = problem.take();
+        return fail(failed(function, said.empty() ? "status " + std::to_string(status) : said));
+    }
+    // The same, of what it gives besides.
+    template <typename Work>
+    Result<void> call(const char* function, std::initializer_list<const Sink*> given, Work work) const {
+        if (auto done = call(function, work); !done) return done;
+        for (const Sink* sink : given) {
+            if (!sink->whole()) return fail(failed(function, "more bytes than there is memory for"));
+        }
+        return {};
     }
 
     // Of functions that have nothing to say.
@@ -69,6 +96,13 @@ public:
     }
 
 private:
+    Diagnostic failed(const char* function, std::string found) const {
+        return {.code = "plugins.failed",
+                .summary = "the backend '" + name_ + "' failed in " + function,
+                .found = std::move(found),
+                .params = {{"backend", name_}, {"function", function}}};
+    }
+
     std::string path_, name_;
     void* library_ = nullptr;
     heddle_backend backend_ = {};

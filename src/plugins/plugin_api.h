@@ -97,7 +97,7 @@ typedef struct heddle_backend {
     heddle_status (*load)(void* state, const heddle_bytes* codes, size_t count, void** kernels, heddle_sink problem);
     void (*unload)(void* state, void* kernels);
 
-    /* At a multiple of 64, with 64 readable bytes behind. Not 0: there is not that much. */
+    /* At least one byte, at a multiple of 64, with 64 readable ones behind. Not 0: there is not that much. */
     heddle_status (*allocate)(void* state, uint64_t bytes, uint64_t* address);
     void (*release)(void* state, uint64_t address);
     heddle_status (*copy_to)(void* state, uint64_t address, const void* host, uint64_t bytes, heddle_sink problem);

@@ -102,15 +102,15 @@ Result<CompileConfig> PluginBackend::compile_config(const CompileRequest& reques
                                 .width = request.derivation.width,
                                 .activities = lend(activities),
                                 .tape_policy = lend(request.derivation.tape_policy)};
-    CompileConfig config{.backend = name(), .target = {}, .options = {}, .version = {}};
-    std::string version;
-    const heddle_config sinks{sink_for(config.target), sink_for(config.options), sink_for(version)};
-    auto done = plugin_->call("compile_config", [&](heddle_sink problem) {
+    Sink target_sink, options, version;
+    const heddle_config sinks{target_sink.lent(), options.lent(), version.lent()};
+    auto done = plugin_->call("compile_config", {&target_sink, &options, &version}, [&](heddle_sink problem) {
         return backend.compile_config(backend.state, &passed, &sinks, problem);
     });
     if (!done) return fail(std::move(done.error()));
+    CompileConfig config{.backend = name(), .target = target_sink.take(), .options = options.take(), .version = {}};
     // We write the C that it compiles.
-    config.version = fmt::format("{}, {}, {}", version,
+    config.version = fmt::format("{}, {}, {}", version.take(),
                                  cache::identity_of(reinterpret_cast<const void*>(backend.launch)), cache::identity());
     return config;
 }
@@ -167,12 +167,12 @@ private:
         const heddle_backend& backend = plugin_.backend();
         const std::string c = backends::c_source(tree, kernel_name), text = schedules::print(tree);
         const heddle_kernel kernel{lend(tree.name), lend(c), lend(text), lend(target_)};
-        std::string code;
-        auto done = plugin_.call("compile", [&](heddle_sink problem) {
-            return backend.compile(backend.state, &kernel, sink_for(code), problem);
+        Sink code;
+        auto done = plugin_.call("compile", {&code}, [&](heddle_sink problem) {
+            return backend.compile(backend.state, &kernel, code.lent(), problem);
         });
         if (!done) return fail(std::move(done.error()));
-        return code;
+        return code.take();
     }
 
     const Plugin& plugin_;

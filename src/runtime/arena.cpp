@@ -97,7 +97,8 @@ Result<void> fill_margins(codegen::Device& device, std::byte* memory, const plan
 }
 
 std::shared_ptr<std::byte> allocate_on(codegen::Device* device, int64_t bytes) {
-    return device ? device->allocate(static_cast<size_t>(bytes)) : allocate_buffer(static_cast<size_t>(bytes));
+    const auto size = static_cast<size_t>(bytes);
+    return device ? device->allocate(std::max<size_t>(size, 1)) : allocate_buffer(size);
 }
 
 }  // namespace heddle::runtime

@@ -40,6 +40,16 @@ TEST_F(PluginCommand, RunWithoutThePluginsBackend) {
     EXPECT_EQ(run({"--plugin", plugin("plain"), "--backend", "reference"}).status, 0);
 }
 
+TEST_F(PluginCommand, CompareRefusesWhatCannotBeUsed) {
+    const std::string model = write("m.onnx", perceptron());
+    for (const auto& [file, code] :
+         {std::pair{path("no.so"), "plugins.no_file"}, std::pair{plugin("plain"), "backends.no_compile_config"}}) {
+        expect_refused(heddle({"compare", model, "--with", "reference", "--random", "1", "--bind", "batch=2",
+                               "--no-cache", "--plugin", file}),
+                       code);
+    }
+}
+
 TEST_F(PluginCommand, ConformanceSaysWhatFails) {
     const auto outcome =
         heddle({"conformance", "--plugin", plugin("plain"), "--only", "config", "--only", "operator relu"});

@@ -113,6 +113,10 @@ TEST(PluginBackend, SaysWhatFails) {
     ASSERT_EQ(code_of(back), "plugins.failed");
     EXPECT_EQ(back.error().front().found, "it is lost");
 
+    auto endless = load_plugin(library("plugin_code_size"));
+    ASSERT_TRUE(endless) << render(endless.error());
+    EXPECT_EQ(code_of((*endless)->objects({&tree}, Target(), 1)), "plugins.failed");
+
     auto throwing = load_plugin(library("plugin_compile_throws"));
     ASSERT_TRUE(throwing) << render(throwing.error());
     EXPECT_EQ(code_of((*throwing)->objects({&tree, &tree}, Target(), 2)), "plugins.threw");

@@ -23,7 +23,12 @@ heddle_status compile_config(void*, const heddle_request* request, const heddle_
     return 0;
 }
 
-heddle_status compile(void*, const heddle_kernel*, heddle_sink, heddle_sink problem) {
+heddle_status compile(void*, const heddle_kernel*, heddle_sink code, heddle_sink problem) {
+#ifdef WRONG_CODE_SIZE
+    code.append(code.owner, "", SIZE_MAX / 2);
+    return 0;
+#endif
+    (void)code;
 #ifdef WRONG_COMPILE_THROWS
     throw 7;
 #endif
