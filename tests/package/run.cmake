@@ -1,5 +1,5 @@
 # The installed package, as a third party has it: the toy backend is built out of tree against it alone, as a part of a
-# program and as a plugin, and keeps what the conformance kit checks; with a mistake it does not.
+# program and as a plugin, and keeps what the conformance kit checks; with a mistake it does not. Point 2 of the requirements on compile jobs.
 #   cmake -DBUILD=BUILD_FOLDER -DSOURCE=SOURCE_FOLDER -P run.cmake
 cmake_minimum_required(VERSION 3.25)
 set(folder ${BUILD}/package_test)

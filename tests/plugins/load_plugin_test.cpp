@@ -59,7 +59,7 @@ TEST(LoadPlugin, RefusesAFileThatIsNoLibrary) {
     EXPECT_FALSE(found.error().front().found.empty());
 }
 
-TEST(PluginBackend, HasAConfigOnlyIfThePluginHas) {
+TEST(CompileJobs3, APluginHasAConfigOnlyIfItSaysSo) {
     const auto without = load_plugin(library("plugin_plain"));
     ASSERT_TRUE(without) << render(without.error());
     EXPECT_EQ((*without)->name(), "wrong");
@@ -86,7 +86,7 @@ TEST(PluginBackend, HasAConfigOnlyIfThePluginHas) {
     EXPECT_EQ(code_of(compile_config_for(**throwing, {})), "plugins.threw");
 }
 
-TEST(PluginBackend, SaysWhatFails) {
+TEST(CompileJobs3, NothingIsThrownOutOfAPlugin) {
     auto loaded = load_plugin(library("plugin_config"));
     ASSERT_TRUE(loaded) << render(loaded.error());
     schedules::Tree tree;

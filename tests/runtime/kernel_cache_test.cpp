@@ -60,7 +60,7 @@ int64_t compiled(KernelCache& cache, const Graph& graph) {
     return made ? (*made)->kernels().compiled : -1;
 }
 
-TEST(KernelCache, EveryFieldOfTheConfigMisses) {
+TEST(CompileJobs4, EveryFieldOfTheConfigMisses) {
     const TestFolder test_folder;
     auto opened = cache::Folder::open(test_folder.path.string());
     ASSERT_TRUE(opened);
@@ -78,7 +78,7 @@ TEST(KernelCache, EveryFieldOfTheConfigMisses) {
 }
 
 // All jobs in one place: each kernel is found by what it is.
-TEST(KernelCache, NothingWrongIsFoundByAConstantHash) {
+TEST(CompileJobs4, NothingWrongIsFoundByAConstantHash) {
     KernelCache cache(std::make_shared<NamedBackend>(), nullptr, [](const CompileJob&) { return uint64_t{7}; });
     const auto pool = std::make_shared<ThreadPool>(1);
     const TensorData x = random_tensor({6, 50}, 3);
@@ -102,7 +102,7 @@ TEST(KernelCache, NothingWrongIsFoundByAConstantHash) {
 }
 
 // A digest of the folder that two jobs share, as far as the cache can see: the file under one job's key is another's.
-TEST(KernelCache, AFileOfAnotherJobIsNotLoaded) {
+TEST(CompileJobs4, AFileOfAnotherJobIsNotLoaded) {
     const TestFolder test_folder;
     auto opened = cache::Folder::open(test_folder.path.string());
     ASSERT_TRUE(opened);
@@ -125,7 +125,7 @@ TEST(KernelCache, AFileOfAnotherJobIsNotLoaded) {
     EXPECT_EQ(compiled(cache, relu), 0) << "it was written anew";
 }
 
-TEST(KernelCache, RefusesABackendWithoutConfig) {
+TEST(CompileJobs3, KernelsNeedAConfig) {
     KernelCache cache(std::make_shared<SilentBackend>());
     EXPECT_EQ(code_of(executable_of(graph_of("relu"), cache)), "backends.no_compile_config");
 }
@@ -159,12 +159,12 @@ TEST(KernelCache, RefusesABackendThatLeavesOut) {
     }
 }
 
-TEST(KernelCache, RefusesAConfigThatChangesWhileItCompiles) {
+TEST(CompileJobs5, RefusesAConfigThatChangesWhileItCompiles) {
     KernelCache cache(std::make_shared<FickleBackend>());
     EXPECT_EQ(code_of(executable_of(graph_of("relu"), cache)), "backends.config_mismatch");
 }
 
-TEST(Session, LaunchesNothingUnderAnotherConfig) {
+TEST(CompileJobs5, LaunchesNothingUnderAnotherConfig) {
     const auto backend = std::make_shared<NamedBackend>();
     KernelCache cache(backend);
     const Graph graph = graph_of("relu");
@@ -188,7 +188,7 @@ TEST(Session, LaunchesNothingUnderAnotherConfig) {
 }
 
 // LLVM's own config follows what its code follows from.
-TEST(LlvmConfig, FollowsTheTarget) {
+TEST(CompileJobs4, LlvmFollowsTheTarget) {
     const backends::LlvmBackend backend;
     const Target target = detect_host();
     const auto config = compile_config_for(backend, {.target = target});

@@ -1,4 +1,5 @@
-// Compile configs and jobs as values, and the hook that backends give them by.
+// Compile configs and jobs as values, and the hook that backends give them by: points 1, 3, 4 and 5 of the requirements on
+// compile jobs, here and in tests/runtime, tests/plugins and tests/gradient.
 #include "target/compile_job.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +38,7 @@ std::vector<std::function<void(CompileJob&)>> changes() {
             [](CompileJob& job) { job.derivation.tape_policy = ""; }};
 }
 
-TEST(CompileJob, EveryFieldMakesAnotherValue) {
+TEST(CompileJobs4, EveryFieldMakesAnotherValue) {
     std::set<std::string> bytes = {canonical_bytes(some_job())};
     std::set<uint64_t> hashes = {hash_of(some_job())};
     EXPECT_EQ(some_job(), some_job());
@@ -51,7 +52,7 @@ TEST(CompileJob, EveryFieldMakesAnotherValue) {
     }
 }
 
-TEST(CompileJob, BytesParseBack) {
+TEST(CompileJobs4, BytesParseBack) {
     for (size_t i = 0; i <= changes().size(); i++) {
         CompileJob job = some_job();
         if (i > 0) changes()[i - 1](job);
@@ -65,7 +66,7 @@ TEST(CompileJob, BytesParseBack) {
 }
 
 // One value has one text: what is accepted is what would be written.
-TEST(CompileJob, OtherBytesAreRefused) {
+TEST(CompileJobs4, OtherBytesAreRefused) {
     const std::string bytes = canonical_bytes(some_job());
     for (size_t cut = 0; cut < bytes.size(); cut++)
         EXPECT_EQ(code_of(parse_compile_job(bytes.substr(0, cut))), "target.compile_job") << cut;
@@ -94,7 +95,7 @@ struct OfAnother : ConfigSource {
     }
 };
 
-TEST(CompileConfigFor, SaysWhichBackendAndFunction) {
+TEST(CompileJobs3, SaysWhichBackendAndFunction) {
     const auto found = compile_config_for(WithoutConfig(), {});
     ASSERT_EQ(code_of(found), "backends.no_compile_config");
     using Params = std::vector<std::pair<std::string, std::string>>;
@@ -107,7 +108,7 @@ TEST(CompileConfigFor, RefusesTheConfigOfAnother) {
     EXPECT_EQ(code_of(compile_config_for(OfAnother(), {})), "backends.wrong_compile_config");
 }
 
-TEST(CheckSameConfig, SaysWhatDiffers) {
+TEST(CompileJobs5, SaysWhatDiffers) {
     const CompileConfig config = some_job().config;
     EXPECT_EQ(code_of(check_same_config(config, config)), "ok");
     CompileConfig other = config;
