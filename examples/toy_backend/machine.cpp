@@ -94,6 +94,7 @@ uint64_t Machine::allocate(uint64_t bytes) {
     Allocation allocation{std::unique_ptr<std::byte[]>(new (std::nothrow) std::byte[bytes + 2 * alignment]()), nullptr,
                           bytes};
     if (!allocation.memory) return 0;
+    const std::lock_guard lock(mutex_);
     const auto place = reinterpret_cast<uintptr_t>(allocation.memory.get());
     allocation.begin = allocation.memory.get() + (alignment - place % alignment) % alignment;
     const uint64_t address = next_;
@@ -102,7 +103,10 @@ uint64_t Machine::allocate(uint64_t bytes) {
     return address;
 }
 
-void Machine::release(uint64_t address) { allocations_.erase(address); }
+void Machine::release(uint64_t address) {
+    const std::lock_guard lock(mutex_);
+    allocations_.erase(address);
+}
 
 std::byte* Machine::real(uint64_t address, uint64_t bytes) const {
     auto after = allocations_.upper_bound(address);
@@ -113,14 +117,17 @@ std::byte* Machine::real(uint64_t address, uint64_t bytes) const {
 }
 
 void Machine::copy_to(uint64_t address, const void* host, uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
     if (bytes > 0) std::memcpy(real(address, bytes), host, bytes);
 }
 
 void Machine::copy_from(void* host, uint64_t address, uint64_t bytes) const {
+    const std::lock_guard lock(mutex_);
     if (bytes > 0) std::memcpy(host, real(address, bytes), bytes);
 }
 
 Failure Machine::launch(const Kernels& kernels, size_t kernel, const Launch& launch) const {
+    const std::lock_guard lock(mutex_);
     std::vector<void*> buffers;
     for (size_t i = 0; i < launch.buffer_count; i++) buffers.push_back(real(launch.buffers[i], 0));
     std::vector<std::byte> scratch(static_cast<size_t>(launch.scratch_bytes) + 2 * alignment);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -55,6 +56,7 @@ struct Launch {
     int64_t tasks = 0, rounds = 1, scratch_bytes = 64;
 };
 
+// Several threads may use it, one at a time.
 class Machine {
 public:
     // Addresses are numbers of the machine, which lead nowhere in this process. 0: there is not that much.
@@ -73,6 +75,7 @@ private:
     };
     std::byte* real(uint64_t address, uint64_t bytes) const;
 
+    mutable std::mutex mutex_;
     std::map<uint64_t, Allocation> allocations_;
     uint64_t next_ = uint64_t{1} << 60;
 };

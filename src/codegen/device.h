@@ -32,7 +32,8 @@ struct IndexFailure {
 };
 
 // Addresses are the device's: nobody else follows them, but an offset of bytes inside of an allocation may be added.
-// One thread calls at a time. When a call returns, what it was asked for is done.
+// Several threads may call at once, as programs of several engines do. When a call returns, what it was asked for is
+// done.
 class Device {
 public:
     virtual ~Device() = default;

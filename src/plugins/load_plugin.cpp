@@ -111,6 +111,7 @@ Result<void> open(Plugin& plugin) {
                      .params = {{"plugin", plugin.path()}}});
     }
     if (const char* part = missing_part(backend)) {
+        if (backend.size == sizeof backend) plugin.open(backend, {});  // so that it is closed
         return fail({.code = "plugins.incomplete",
                      .summary = fmt::format("the plugin '{}' gives a backend that is not whole", plugin.path()),
                      .expected = fmt::format("heddle_backend::{}", part),

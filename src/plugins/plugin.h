@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <initializer_list>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,15 +57,22 @@ public:
     const heddle_backend& backend() const { return backend_; }
     void open(const heddle_backend& backend, std::optional<Target> target) {
         backend_ = backend;
-        name_ = backend.name;
+        if (backend.name) name_ = backend.name;
         target_ = std::move(target);
     }
     const std::optional<Target>& target() const { return target_; }
     const std::string& name() const { return name_; }
 
-    // `work(problem)` calls a function of the plugin and gives its status. Codes plugins.failed, plugins.threw.
+    // `work(problem)` calls a function of the plugin and gives its status, one thread at a time. Codes plugins.failed,
+    // plugins.threw.
     template <typename Work>
     Result<void> call(const char* function, Work work) const {
+        const std::lock_guard lock(mutex_);
+        return call_at_once(function, work);
+    }
+    // By several threads.
+    template <typename Work>
+    Result<void> call_at_once(const char* function, Work work) const {
         Sink problem;
         heddle_status status = 0;
         try {
@@ -76,20 +84,19 @@ public:
         const std::string said = problem.take();
         return fail(failed(function, said.empty() ? "status " + std::to_string(status) : said));
     }
-    // The same, of what it gives besides.
-    template <typename Work>
-    Result<void> call(const char* function, std::initializer_list<const Sink*> given, Work work) const {
-        if (auto done = call(function, work); !done) return done;
+    // Whether all that the function gave is there.
+    Result<void> check(const char* function, std::initializer_list<const Sink*> given) const {
         for (const Sink* sink : given) {
             if (!sink->whole()) return fail(failed(function, "more bytes than there is memory for"));
         }
         return {};
     }
 
-    // Of functions that have nothing to say.
+    // Of functions that have nothing to say, one thread at a time.
     template <typename Work>
     void call_quietly(Work work) const noexcept {
         try {
+            const std::lock_guard lock(mutex_);
             work();
         } catch (...) {  // what it should have freed is lost
         }
@@ -107,6 +114,7 @@ private:
     void* library_ = nullptr;
     heddle_backend backend_ = {};
     std::optional<Target> target_;
+    mutable std::mutex mutex_;
 };
 
 }  // namespace heddle::plugins

@@ -104,9 +104,10 @@ Result<CompileConfig> PluginBackend::compile_config(const CompileRequest& reques
                                 .tape_policy = lend(request.derivation.tape_policy)};
     Sink target_sink, options, version;
     const heddle_config sinks{target_sink.lent(), options.lent(), version.lent()};
-    auto done = plugin_->call("compile_config", {&target_sink, &options, &version}, [&](heddle_sink problem) {
+    auto done = plugin_->call("compile_config", [&](heddle_sink problem) {
         return backend.compile_config(backend.state, &passed, &sinks, problem);
     });
+    if (done) done = plugin_->check("compile_config", {&target_sink, &options, &version});
     if (!done) return fail(std::move(done.error()));
     CompileConfig config{.backend = name(), .target = target_sink.take(), .options = options.take(), .version = {}};
     // We write the C that it compiles.
@@ -168,9 +169,10 @@ private:
         const std::string c = backends::c_source(tree, kernel_name), text = schedules::print(tree);
         const heddle_kernel kernel{lend(tree.name), lend(c), lend(text), lend(target_)};
         Sink code;
-        auto done = plugin_.call("compile", {&code}, [&](heddle_sink problem) {
+        auto done = plugin_.call_at_once("compile", [&](heddle_sink problem) {
             return backend.compile(backend.state, &kernel, code.lent(), problem);
         });
+        if (done) done = plugin_.check("compile", {&code});
         if (!done) return fail(std::move(done.error()));
         return code.take();
     }

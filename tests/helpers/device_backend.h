@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -18,6 +19,7 @@ namespace heddle {
 class FarDevice : public codegen::Device, public std::enable_shared_from_this<FarDevice> {
 public:
     std::shared_ptr<std::byte> allocate(size_t bytes) override {
+        const std::lock_guard lock(mutex_);
         if (static_cast<int64_t>(bytes) > limit) return nullptr;
         const uintptr_t address = next_;
         next_ += (bytes + 2 * buffer_alignment) / buffer_alignment * buffer_alignment;
@@ -25,15 +27,20 @@ public:
         std::memset(memory.get(), 0x5a, bytes);  // nobody may rely on zeros
         blocks_.emplace(address, Block{std::move(memory), bytes});
         return {reinterpret_cast<std::byte*>(address),
-                [self = shared_from_this(), address](std::byte*) { self->blocks_.erase(address); }};
+                [self = shared_from_this(), address](std::byte*) {
+                    const std::lock_guard lock(self->mutex_);
+                    self->blocks_.erase(address);
+                }};
     }
     Result<void> copy_to(std::byte* device, std::span<const std::byte> host) override {
+        const std::lock_guard lock(mutex_);
         copied_to++;
         if (refuses_copies) return fail(Diagnostic{.code = "test.copy", .summary = "no copy"});
         if (!host.empty()) std::memcpy(real(device, host.size()), host.data(), host.size());
         return {};
     }
     Result<void> copy_from(std::span<std::byte> host, const std::byte* device) override {
+        const std::lock_guard lock(mutex_);
         if (!host.empty()) std::memcpy(host.data(), real(device, host.size()), host.size());
         return {};
     }
@@ -58,6 +65,7 @@ private:
         return block->second.memory.get() + (place - block->first);
     }
 
+    std::mutex mutex_;
     std::map<uintptr_t, Block> blocks_;
     uintptr_t next_ = uintptr_t{0x7f} << 56;  // no address of a process
 };
@@ -73,6 +81,7 @@ private:
 };
 
 inline Result<std::optional<codegen::IndexFailure>> FarDevice::launch(const codegen::DeviceLaunch& launch) {
+    const std::lock_guard lock(mutex_);
     launches++;
     if (launch.rounds > 1) in_rounds++;
     std::vector<void*> buffers;

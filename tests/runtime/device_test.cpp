@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 #include "helpers/codes.h"
 #include "helpers/device_backend.h"
@@ -147,6 +148,30 @@ TEST_F(OnDevice, ContentsComeBack) {
         for (int64_t i = 0; i < found->size(); i++) ASSERT_NEAR(found->real_at(i), std::exp(feeds[0].real_at(i)), 1e-4);
     }
     EXPECT_TRUE(any);
+}
+
+// As engines do that share kernels: each thread has its pool and its arena.
+TEST_F(OnDevice, ThreadsShareIt) {
+    const Graph graph = layer(33);
+    const Feeds feeds = {random_tensor({33, 96}, 7)};
+    const auto expected = Session(compiled(plan_of(graph)), pool_).run(feeds);
+    ASSERT_TRUE(expected) << render(expected.error());
+    std::vector<std::thread> threads;
+    std::vector<Result<Feeds>> found(4);
+    for (size_t t = 0; t < found.size(); t++) {
+        threads.emplace_back([&, t] {
+            const auto pool = std::make_shared<ThreadPool>(1);
+            auto plan = plan::make_plan(graph, detect_host());
+            auto executable = Executable::make(std::move(*plan), kernels_, *pool, nullptr, &store_);
+            for (int round = 0; round < 20 && executable; round++) found[t] = Session(*executable, pool).run(feeds);
+            if (!executable) found[t] = fail(executable.error());
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const Result<Feeds>& result : found) {
+        ASSERT_TRUE(result) << render(result.error());
+        expect_same(*result, *expected);
+    }
 }
 
 TEST_F(OnDevice, WhatItRefusesIsSaid) {
