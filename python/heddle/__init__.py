@@ -21,7 +21,7 @@ from typing import Any
 
 from . import _heddle
 from ._errors import Context, Diagnostic, Error, Place
-from ._functions import Function, function, grad, value_and_grad, vjp
+from ._functions import Function, function, grad, jvp, value_and_grad, vjp, vmap
 from ._graph import Graph, Tensor
 from ._library import Explanation, Library, Progress, Rewritten, load_library, parse_library
 from ._onnxruntime import (disable_telemetry_events, get_all_providers, get_available_providers, get_build_info, get_device,
@@ -38,9 +38,9 @@ __all__ = ["Comparison", "Context", "Diagnostic", "Error", "ExecutionMode", "Exe
            "ModelMetadata", "NodeArg", "OrtDevice", "OrtDeviceVendorId", "OrtValue", "Place", "Progress",
            "Rewritten", "RunOptions", "Session", "SessionOptions", "Tensor", "build_info", "copy_tensors",
            "disable_telemetry_events", "get_all_providers", "get_available_providers", "get_build_info",
-           "get_device", "function", "get_version_string", "grad", "has_collective_ops", "load_library",
+           "get_device", "function", "get_version_string", "grad", "has_collective_ops", "jvp", "load_library",
            "parse_library", "preload_dlls", "print_debug_info", "set_default_logger_severity",
-           "set_default_logger_verbosity", "set_global_thread_pool_sizes", "use_cache", "value_and_grad", "vjp"]
+           "set_default_logger_verbosity", "set_global_thread_pool_sizes", "use_cache", "value_and_grad", "vjp", "vmap"]
 
 
 def build_info() -> dict[str, str]:

@@ -16,7 +16,7 @@ from ._tree import leaves_of, named_leaves, replaced, structure_of
 
 
 class Function:
-    """A Python function, compiled. Made by `function`, `grad` and `value_and_grad`.
+    """A Python function, compiled. Made by `function`, `grad`, `value_and_grad` and `vmap`.
 
     It is called with tensors of a graph once for each kind of arguments: so that graph is made of the operators that it calls.
     Arguments and results are arrays, also in dictionaries, lists and tuples. What is no array (a number of Python's, a text) is
@@ -60,7 +60,7 @@ class Function:
     def _pull(self) -> Function:
         """From adjoints of the results, and the arguments, to adjoints of these."""
         def pull(adjoints: Any, *primals: Any) -> Any:
-            graph = _graph_with(primals)
+            graph = _graph_with((adjoints, primals))
             primals = _distinct(graph, primals)
             since = graph.operations
             results = self._function(*primals)
@@ -68,6 +68,23 @@ class Function:
                 _heddle.raise_option("adjoints", f"in the form of the results: {results!r}", repr(adjoints))
             return _slopes(graph, list(leaves_of(results)), primals, range(len(primals)), list(leaves_of(adjoints)), since)
         return Function(pull, self._library, self._threads)
+
+    @functools.cached_property
+    def _push(self) -> Function:
+        """From the arguments, and tangents of them, to the results and tangents of these."""
+        def push(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+            graph = _graph_with((primals, tangents))
+            if structure_of(primals) != structure_of(tangents):
+                _heddle.raise_option("tangents", f"in the form of the arguments: {primals!r}", repr(tangents))
+            primals = _distinct(graph, primals)
+            since = graph.operations
+            results = _distinct(graph, self._function(*primals))
+            moved = [pair for pair in zip(leaves_of(primals), leaves_of(tangents)) if _is_smooth(pair[0])]
+            smooth = [leaf for leaf in leaves_of(results) if _is_smooth(leaf)]
+            of, by = [primal for primal, _ in moved], [tangent for _, tangent in moved]
+            changes = iter(graph.tangents(smooth, of, by, since=since))
+            return results, replaced(results, lambda leaf: next(changes) if _is_smooth(leaf) else None)
+        return Function(push, self._library, self._threads)
 
 
 class _Program:
@@ -132,17 +149,20 @@ def _graph_with(arguments: tuple[Any, ...]) -> Graph:
 
 
 def _distinct(graph: Graph, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """With a tensor of its own for each array, so that each has its own gradient."""
+    """With a tensor of its own for each array, so that each has its own gradient. Integers stay constants: they may decide shapes."""
     seen: set[str] = set()
 
     def own(leaf: Any) -> Any:
-        if isinstance(leaf, Tensor) and leaf.name not in seen:
-            seen.add(leaf.name)
-            return leaf
-        if isinstance(leaf, Tensor):
-            return graph.call("identity", leaf)
-        return graph.constant("constant", leaf) if is_array(leaf) else leaf
+        if not isinstance(leaf, Tensor):
+            return own(graph.constant("constant", leaf)) if is_array(leaf) else leaf
+        is_new = leaf.name not in seen
+        seen.add(leaf.name)
+        return leaf if is_new and not (leaf.is_constant and _is_smooth(leaf)) else graph.held(leaf)
     return replaced(arguments, own)
+
+
+def _is_smooth(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) and not leaf.dtype.startswith(("int", "uint", "bool"))
 
 
 def _slopes(graph: Graph, results: list[Any], arguments: tuple[Any, ...], argument: int | Sequence[int], adjoints: list[Any],
@@ -153,15 +173,13 @@ def _slopes(graph: Graph, results: list[Any], arguments: tuple[Any, ...], argume
         _heddle.raise_option("argument", f"the place of one of {len(arguments)} arguments, from 0 on", repr(argument))
     chosen = tuple(arguments[place] for place in places)
 
-    def is_wanted(leaf: Any) -> bool:
-        return isinstance(leaf, Tensor) and not leaf.dtype.startswith(("int", "uint", "bool"))
-    wanted = [leaf for leaf in leaves_of(chosen) if is_wanted(leaf)]
+    wanted = [leaf for leaf in leaves_of(chosen) if _is_smooth(leaf)]
     if not wanted:
         _heddle.raise_option("argument", "one with arrays of a float type", repr(chosen))
-    smooth = [result for result in results if is_wanted(result)]
-    adjoints = [adjoint for result, adjoint in zip(results, adjoints) if is_wanted(result)]
+    smooth = [result for result in results if _is_smooth(result)]
+    adjoints = [adjoint for result, adjoint in zip(results, adjoints) if _is_smooth(result)]
     slopes = iter(graph.gradient(smooth, wanted, adjoints, since=since))
-    answer = replaced(chosen, lambda leaf: next(slopes) if is_wanted(leaf) else None)
+    answer = replaced(chosen, lambda leaf: next(slopes) if _is_smooth(leaf) else None)
     return answer[0] if isinstance(argument, int) else answer
 
 
@@ -206,3 +224,51 @@ def vjp(of: Callable[..., Any], *arguments: Any, library: Library | None = None,
     What the adjoints need of the function itself is computed again by it. Programs are kept where `of` is a `function`."""
     compiled = of if isinstance(of, Function) else Function(of, library, threads)
     return compiled(*arguments), lambda adjoints: compiled._pull(adjoints, *arguments)
+
+
+def jvp(of: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, library: Library | None = None,
+        threads: int = 0) -> tuple[Any, Any]:
+    """The results of `of` for the arguments `primals`, and how they change when these change as `tangents` say, which have their
+    form; None for what is not of a float type. Programs are kept where `of` is a `function`."""
+    compiled = of if isinstance(of, Function) else Function(of, library, threads)
+    return compiled._push(primals, tangents)
+
+
+def vmap(of: Callable[..., Any], in_axes: int | None | Sequence[int | None] = 0, *, library: Library | None = None,
+         threads: int = 0) -> Function:
+    """The function of batches: where `in_axes` says 0, the arrays of an argument have one more first axis, and where it says None
+    they are as `of` takes them. Its results have the axis. `of` is not called in a loop: its operators get one more axis."""
+    @functools.wraps(of, updated=())
+    def mapped(*arguments: Any) -> Any:
+        graph = _graph_with(arguments)
+        axes = [in_axes] * len(arguments) if in_axes is None or isinstance(in_axes, int) else list(in_axes)
+        if len(axes) != len(arguments) or not all(axis in (0, None) for axis in axes):
+            _heddle.raise_option("in_axes", f"0 or None, or one of them for each of {len(arguments)} arguments", repr(in_axes))
+        batches: list[Tensor] = []
+        rows: list[Tensor] = []
+
+        def row(leaf: Any) -> Any:
+            if not is_array(leaf) and not isinstance(leaf, Tensor):
+                return leaf
+            batch = leaf if isinstance(leaf, Tensor) else graph.constant("constant", leaf)
+            if not batch.shape or batch.shape[0] != (batches[0].shape[0] if batches else batch.shape[0]):
+                _heddle.raise_option("a batch", f"arrays whose first axes are alike: {batches!r}", repr(batch))
+            batches.append(batch)
+            rows.append(graph.held(graph.call("gather", batch, np.int64(0), axis=0)))
+            return rows[-1]
+        arguments = tuple(argument if axis is None else replaced(argument, row) for argument, axis in zip(arguments, axes))
+        if not batches:
+            _heddle.raise_option("in_axes", "0 for an argument with arrays", repr(in_axes))
+        since = graph.operations
+        results = of(*arguments)
+        tensors = [leaf for leaf in leaves_of(results) if isinstance(leaf, Tensor)]
+        made = iter(zip(tensors, graph.batched(tensors, rows, batches, since=since)))
+
+        def whole(leaf: Any) -> Any:
+            if not isinstance(leaf, Tensor):
+                return leaf
+            single, batch = next(made)
+            is_longer = len(batch.shape) > len(single.shape)
+            return batch if is_longer else graph.call("expand", batch, shape=[batches[0].shape[0], *single.shape])
+        return replaced(results, whole)
+    return Function(mapped, _library_of(of, library), threads)

@@ -23,7 +23,7 @@ def _calling(operator: str, swapped: bool = False) -> Callable[[Tensor, Any], An
 
 
 class Tensor:
-    """A tensor of a graph: `name`, `dtype`, `shape`. `+ - * / ** @` and unary `-` call operators. What stands beside it may be an
+    """A tensor of a graph: `name`, `dtype`, `shape`, `is_constant`. `+ - * / ** @` and unary `-` call operators. What stands beside it may be an
     array, or a number, which has the tensor's type then."""
 
     __slots__ = ("graph", "_tensor")
@@ -44,6 +44,11 @@ class Tensor:
     @property
     def shape(self) -> list[int]:
         return self._tensor.shape
+
+    @property
+    def is_constant(self) -> bool:
+        """Its value is known already."""
+        return self._tensor.is_constant
 
     def __repr__(self) -> str:
         return repr(self._tensor)
@@ -90,6 +95,11 @@ class Graph:
         """A tensor with a value, which is copied."""
         return Tensor(self, self._graph.constant(name, value))
 
+    def held(self, value: Any) -> Tensor:
+        """A copy of a tensor or array that counts as computed: no operator of it is worked out while the graph is made, so that
+        gradients with respect to it are those of the operators."""
+        return Tensor(self, self._graph.held(_inner(value)))
+
     def __repr__(self) -> str:
         return self._graph.print()
 
@@ -117,6 +127,18 @@ class Graph:
         results = self._graph.gradient(_listed(outputs), wanted := _listed(of), _listed(adjoints), since)
         results = self._wrapped(results)
         return (results,) if len(wanted) == 1 and not isinstance(of, Tensor) else results
+
+    def tangents(self, outputs: Iterable[Tensor], of: Iterable[Tensor], tangents: Iterable[Any], *,
+                 since: int = 0) -> tuple[Tensor, ...]:
+        """Adds what computes how `outputs` change when `of`, distinct tensors, change as `tangents` say: a tensor for each of the
+        outputs, which are distinct and of float types. `since`: as for gradients."""
+        return self._wrapped(self._graph.tangents(_listed(outputs), _listed(of), _listed(tangents), since))
+
+    def batched(self, outputs: Iterable[Tensor], of: Iterable[Tensor], batches: Iterable[Tensor], *,
+                since: int = 0) -> tuple[Tensor, ...]:
+        """Adds what computes `outputs` where `batches`, which have one more first axis, stand for `of`, distinct tensors: with
+        that axis, or as they are if they do not depend on them. `since`: as for gradients."""
+        return self._wrapped(self._graph.batched(_listed(outputs), _listed(of), _listed(batches), since))
 
     def validate(self, environment: str = "heddle") -> list[Diagnostic]:
         """All that is wrong with the graph as a document of this environment (a shipped one, or a file); empty: nothing."""

@@ -1,13 +1,12 @@
 #include "gradient/reverse_body.h"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "gradient/derivatives.h"
 #include "gradient/gather.h"
 #include "gradient/scalar_rules.h"
 
@@ -19,6 +18,7 @@ std::vector<std::vector<int64_t>> shapes_of(const ReverseRequest& request) {
     for (const TensorType& type : request.inputs) shapes.push_back(type.extents());
     for (size_t i = 0; i < request.outputs.size(); ++i)
         if (request.given[i]) shapes.push_back(request.outputs[i].extents());
+    for (const TensorType& type : request.outputs) shapes.push_back(type.extents());
     return shapes;
 }
 
@@ -52,8 +52,9 @@ public:
         find_scans();
         std::vector<NodeId> values;
         for (const BodyEquation& equation : forward_.equations) values.push_back(after_scans(equation.value));
-        active_ =
-            reached([&](const Node& node) { return node.kind == Node::Kind::local || node.index == request_.wanted; });
+        active_ = reached(terms_, [&](const Node& node) {
+            return node.is_read() ? node.index == request_.wanted : node.kind == Node::Kind::local;
+        });
         for (size_t i = 0; i < values.size(); ++i) seed(forward_.equations[i], values[i]);
         // The latest scans first: what reads a state comes after all of its scan.
         while (!parts_.empty() || !scans_.empty()) {
@@ -87,34 +88,6 @@ private:
         NodeId condition = all_of(terms_, part.conditions);
         if (condition < 0) return part.value;
         return nodes_.select(condition, part.value, nodes_.real(0, terms_.node(part.value).dtype, true));
-    }
-
-    // Nodes through which reads and states that are `source` reach a result with a derivative.
-    std::vector<bool> reached(const std::function<bool(const Node&)>& source) const {
-        std::vector<bool> active(terms_.body().nodes.size());
-        for (NodeId id(0); id < next_id<NodeId>(active); ++id) {
-            const Node& node = terms_.node(id);
-            auto operand = [&](size_t i) { return bool(active[static_cast<size_t>(node.operands[i])]); };
-            if (!is_float(node.dtype)) continue;
-            bool here = false;
-            switch (node.kind) {
-            case Node::Kind::scalar:
-                for (size_t i = 0; i < node.operands.size(); ++i) here = here || operand(i);
-                here = here && has_derivative(node.op);
-                break;
-            case Node::Kind::cast:
-            case Node::Kind::reduce: here = operand(0); break;
-            case Node::Kind::select: here = operand(1) || operand(2); break;
-            case Node::Kind::read: here = source(node); break;
-            case Node::Kind::guarded_read: here = source(node) || operand(node.operands.size() - 1); break;
-            case Node::Kind::local:
-                here = local(node).is_state() ? source(node) : bool(active[static_cast<size_t>(local(node).value)]);
-                break;
-            default: break;
-            }
-            active[static_cast<size_t>(id)] = here;
-        }
-        return active;
     }
 
     const Local& local(const Node& node) const { return terms_.body().local(node.local()); }
@@ -165,6 +138,22 @@ private:
         }
     }
 
+    // The element of an output that the node is, if it may be read; else itself.
+    NodeId result_of(NodeId id) {
+        if (!request_.reads_results) return id;
+        const auto adjoints = std::count(request_.given.begin(), request_.given.end(), true);
+        for (const BodyEquation& equation : forward_.equations) {
+            const DType dtype = request_.outputs[static_cast<size_t>(equation.output)].dtype;
+            if (terms_.copied(equation.value) != id || dtype != terms_.node(id).dtype) continue;
+            NodeList coordinates;
+            for (NodeId left : equation.left) coordinates.push_back(terms_.copied(left));
+            const TensorIndex tensor(static_cast<int64_t>(request_.inputs.size()) + adjoints + equation.output);
+            const NodeId read = nodes_.read(tensor, dtype, std::move(coordinates));
+            if (terms_.free(read) == terms_.free(id)) return read;
+        }
+        return id;
+    }
+
     NodeList with(NodeList conditions, NodeId condition) const {
         if (condition >= 0) add_condition(terms_, conditions, condition);
         return conditions;
@@ -177,7 +166,7 @@ private:
         }
         for (size_t i = 0; i < node.operands.size(); ++i) {
             if (!active_[static_cast<size_t>(node.operands[i])]) continue;
-            Share share = share_of(nodes_, id, i, part.value);
+            Share share = share_of(nodes_, id, i, part.value, result_of(id));
             give(node.operands[i], domain, with(part.conditions, share.condition), share.value);
         }
     }
@@ -222,60 +211,20 @@ private:
     }
 
     void through_reduce(const Node& node, std::vector<VariableId> domain, const Part& part) {
-        auto is_empty = [&](VariableId variable) { return terms_.body().variable(variable).extent.value == 0; };
-        if (std::ranges::any_of(node.variables, is_empty)) return;  // there are no terms
+        if (is_empty(terms_, node)) return;
         const NodeId term = node.operands[0], filter = node.operands.size() > 1 ? node.operands[1] : no_id;
         domain.insert(domain.end(), node.variables.begin(), node.variables.end());
         NodeList conditions = with(part.conditions, filter);
         switch (node.reducer) {
         case Reducer::sum: return give(term, domain, std::move(conditions), part.value);
         case Reducer::product: {
-            NodeId value = nodes_.scalar(ScalarOp::multiply, {part.value, product_of_others(node)});
+            NodeId value = nodes_.scalar(ScalarOp::multiply, {part.value, product_of_others(terms_, node)});
             return give(term, domain, std::move(conditions), value);
         }
         case Reducer::minimum:
-        case Reducer::maximum: {
-            const bool least = node.reducer == Reducer::minimum;
-            NodeId winner = nodes_.reduce(least ? Reducer::argument_minimum : Reducer::argument_maximum, DType::int64,
-                                          node.variables, among_all(node, least ? INFINITY : -INFINITY), no_id);
-            NodeId wins = nodes_.scalar(ScalarOp::equal, {winner, row_major(node.variables)});
-            return give(term, domain, with(std::move(conditions), wins), part.value);
-        }
+        case Reducer::maximum: return give(term, domain, with(std::move(conditions), wins(terms_, node)), part.value);
         default: return;  // not of a float type
         }
-    }
-
-    // The term of a reduction, `worst` where the filter leaves it out: an order of no terms would be an error, also
-    // where nothing asks for it. Who wins where all terms that count are `worst` is no matter of derivatives.
-    NodeId among_all(const Node& node, double worst) {
-        const NodeId term = node.operands[0];
-        if (node.operands.size() == 1) return term;
-        return nodes_.select(node.operands[1], term, nodes_.real(worst, terms_.node(term).dtype, true));
-    }
-
-    NodeId row_major(std::span<const VariableId> variables) {
-        NodeId number = terms_.number(0);
-        for (VariableId variable : variables) {
-            NodeId extent = terms_.size(terms_.body().variable(variable).extent);
-            number = nodes_.scalar(ScalarOp::add,
-                                   {nodes_.scalar(ScalarOp::multiply, {number, extent}), nodes_.variable(variable)});
-        }
-        return number;
-    }
-
-    // A second product, without the term itself: right also where terms are zero.
-    NodeId product_of_others(const Node& node) {
-        Substitution other;
-        std::vector<VariableId> variables;
-        for (VariableId variable : node.variables) {
-            const Variable from = terms_.body().variable(variable);
-            variables.push_back(nodes_.add_variable(from.name, Variable::Kind::reduction, from.extent));
-            other.variables[variable] = nodes_.variable(variables.back());
-        }
-        NodeList filter = {nodes_.scalar(ScalarOp::not_equal, {row_major(variables), row_major(node.variables)})};
-        if (node.operands.size() > 1) add_condition(terms_, filter, terms_.substitute(node.operands[1], other));
-        NodeId term = terms_.substitute(node.operands[0], other);
-        return nodes_.reduce(Reducer::product, node.dtype, std::move(variables), term, all_of(terms_, filter));
     }
 
     // ---- scans
@@ -419,7 +368,7 @@ private:
     // What one step gives to the elements that were before it.
     void collect(Scan& scan) {
         auto parts = std::exchange(parts_, {});
-        auto active = std::exchange(active_, reached([&](const Node& node) {
+        auto active = std::exchange(active_, reached(terms_, [&](const Node& node) {
                                         return node.kind == Node::Kind::local &&
                                                local(node).variables[0] == scan.axis && distance(node, scan.step) >= 0;
                                     }));
@@ -474,34 +423,17 @@ private:
     std::optional<ScalarOp> unknown_;
 };
 
-Diagnostic unknown(ScalarOp op) {
-    return {.code = "gradient.unknown",
-            .summary = fmt::format("the derivative of '{}' is not known", info(op).name),
-            .expected = "functions whose derivatives are functions of the language",
-            .found = std::string(info(op).name),
-            .remedy = "give the operator a rule of its own, `grad`"};
-}
-
-Diagnostic limit(size_t found) {
-    return {.code = "gradient.limit",
-            .summary = "a body is too large or too deep to be derived",
-            .expected = fmt::format("at most {} nodes, and {} one below the other", largest_forward, deepest_body / 3),
-            .found = fmt::format("{} nodes", found),
-            .remedy = "write it as several operators"};
-}
-
 }  // namespace
 
 Result<Body> reverse(const ReverseRequest& request) {
-    const size_t size = request.body->nodes.size();
-    if (size > largest_forward) return fail(limit(size));
+    if (request.body->nodes.size() > largest_forward) return fail(too_large(*request.body));
     Body body;
     Reverse reverse(request, body);
-    if (reverse.too_deep(deepest_body / 3)) return fail(limit(size));
+    if (reverse.too_deep(deepest_body / 3)) return fail(too_large(*request.body));
     auto equation = reverse.run();
-    if (reverse.unknown()) return fail(unknown(*reverse.unknown()));
+    if (reverse.unknown()) return fail(unknown_derivative(*reverse.unknown()));
     if (equation) body.equations.push_back(std::move(*equation));
-    if (body.nodes.size() > largest_body || reverse.too_deep(deepest_body)) return fail(limit(size));
+    if (body.nodes.size() > largest_body || reverse.too_deep(deepest_body)) return fail(too_large(*request.body));
     return body;
 }
 

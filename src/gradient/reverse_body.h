@@ -9,14 +9,13 @@
 
 namespace heddle::gradient {
 
-inline constexpr size_t largest_forward = 20'000;  // nodes of a body that is derived
-
 struct ReverseRequest {
     const Body* body = nullptr;
     std::vector<TensorType> inputs;   // of the body
     std::vector<TensorType> outputs;  // of the body
-    std::vector<bool> given;  // by output: its adjoint is known; the others' is zero. Given ones are of a float type
-    int32_t wanted = 0;       // an input of a float type
+    std::vector<bool> given;     // by output: its adjoint is known; the others' is zero. Given ones are of a float type
+    int32_t wanted = 0;          // an input of a float type
+    bool reads_results = false;  // the outputs may be read, behind the adjoints
 };
 
 // A body that reads the forward body's inputs, then the given adjoints in the order of the outputs, and writes output

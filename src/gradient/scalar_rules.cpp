@@ -12,11 +12,11 @@ namespace {
 // Shares are written for people; what a literal exponent decides is worked out here.
 class ShareBuilder {
 public:
-    ShareBuilder(BodyNodes& nodes, NodeId operation, NodeId adjoint)
+    ShareBuilder(BodyNodes& nodes, NodeId operation, NodeId adjoint, NodeId result)
         : nodes_(nodes),
           values_{{"a", nodes.node(operation).operands[0]},
                   {"b", nodes.node(operation).operands.back()},
-                  {"y", operation},
+                  {"y", result},
                   {"g", adjoint}},
           dtype_(nodes.node(adjoint).dtype) {}
 
@@ -98,8 +98,8 @@ bool has_derivative(ScalarOp op) { return shares_of(op)[0] != nullptr; }
 
 bool is_unknown_derivative(ScalarOp op) { return info(op).shares[0] == "unknown"; }
 
-Share share_of(BodyNodes& nodes, NodeId id, size_t operand, NodeId adjoint) {
-    return ShareBuilder(nodes, id, adjoint).share(*shares_of(nodes.node(id).op)[operand]);
+Share share_of(BodyNodes& nodes, NodeId id, size_t operand, NodeId adjoint, NodeId result) {
+    return ShareBuilder(nodes, id, adjoint, result).share(*shares_of(nodes.node(id).op)[operand]);
 }
 
 }  // namespace heddle::gradient

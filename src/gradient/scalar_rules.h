@@ -18,7 +18,7 @@ bool has_derivative(ScalarOp op);
 // Where it has one that the table does not tell.
 bool is_unknown_derivative(ScalarOp op);
 
-// `node` is an operation on floats; `adjoint` is of its type.
-Share share_of(BodyNodes& nodes, NodeId node, size_t operand, NodeId adjoint);
+// `node` is an operation on floats; `adjoint` is of its type, and so is `result`, which is its value.
+Share share_of(BodyNodes& nodes, NodeId node, size_t operand, NodeId adjoint, NodeId result);
 
 }  // namespace heddle::gradient

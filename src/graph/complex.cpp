@@ -295,12 +295,13 @@ private:
     }
 
     // The greater part times a root between 1 and 2: no square overflows or vanishes. Infinite where a part is, zero
-    // where both are.
+    // where both are. Of equal parts one is the greater and the other the lesser one, as adjoints need it.
     NodeId magnitude(NodeId re, NodeId im) {
         const DType dtype = to_.node(re).dtype;
         const NodeId a = scalar(ScalarOp::absolute, {re}), b = scalar(ScalarOp::absolute, {im});
-        const NodeId greater = scalar(ScalarOp::maximum, {a, b});
-        const NodeId ratio = scalar(ScalarOp::divide, {scalar(ScalarOp::minimum, {a, b}), greater});
+        const NodeId first = scalar(ScalarOp::greater_equal, {a, b});
+        const NodeId greater = select(first, a, b);
+        const NodeId ratio = scalar(ScalarOp::divide, {select(first, b, a), greater});
         const NodeId root = scalar(
             ScalarOp::sqrt, {scalar(ScalarOp::add, {number(1, dtype), scalar(ScalarOp::multiply, {ratio, ratio})})});
         const NodeId infinite =

@@ -7,7 +7,10 @@
 
 #include "interchange/graph_builder.h"
 #include "pictures/draw_parts.h"
+#include "gradient/batched.h"
+#include "gradient/derived_graph.h"
 #include "gradient/gradient.h"
+#include "gradient/tangents.h"
 #include "graph/complex.h"
 #include "inference/host.h"
 #include "python/model_session.h"
@@ -21,6 +24,7 @@ struct Tensor {
     std::shared_ptr<const int> graph;  // which one: nothing else is told by it
     std::string name, dtype;
     std::vector<int64_t> shape;
+    bool is_constant = false;
 };
 
 std::unexpected<Diagnostics> wrong_shape(const std::string& name, const char* expected,
@@ -60,6 +64,20 @@ public:
 
     Tensor constant(const std::string& name, nb::handle value) {
         return at(builder_.constant(name, array_of(value, name).tensor.clone()));
+    }
+
+    // A copy that counts as computed, also of a constant: operators that read it are not folded, so that something else
+    // can stand in for it.
+    Tensor held(nb::handle value) {
+        const TensorId from = given(value, "held");
+        const TensorType type = builder_.graph().tensor(from).type;
+        gradient::DerivedGraph copy{Graph{}};
+        Graph& graph = copy.graph();
+        graph.inputs = {graph.add_tensor("from", type)};
+        graph.outputs = {copy.add_sum(graph.inputs, "held.", "held", type)};
+        std::vector<TensorId> known(graph.tensors.size(), no_id);
+        known[static_cast<size_t>(graph.inputs[0])] = from;
+        return at(builder_.add(graph, std::move(known), "")[0]);
     }
 
     // A tensor, or a tuple where the operator has several results.
@@ -103,29 +121,39 @@ public:
     // Adjoints of `wanted` from those of `outputs` (`seeds`; if there are none: ones): how these change with what the
     // operations from the `first` one on read of them. What earlier operations made of the same tensors is given.
     nb::object gradient(const nb::list& outputs, const nb::list& wanted, const nb::list& seeds, size_t first) {
-        Graph graph = builder_.graph();
-        for (nb::handle output : outputs) graph.outputs.push_back(id_of(output, "gradient"));
-        std::vector<TensorId> places(graph.tensors.size());  // of the graph's tensors here
-        std::iota(places.begin(), places.end(), TensorId(0));
-        std::vector<TensorId> of;
-        for (nb::handle tensor : wanted) {
-            const TensorId id = id_of(tensor, "gradient");
-            of.push_back(stand_in(graph, id, first));
-            places.push_back(id);
-        }
-        const Graph derived = value_or_raise([&] {
+        const Part part = part_of(outputs, wanted, first, "gradient");
+        return add_derivatives(part, value_or_raise([&] {
+                                   nb::gil_scoped_release others_run;
+                                   return gradient::gradient(part.graph, part.wanted);
+                               }()),
+                               seeds, "adjoint", wanted.size() != 1);
+    }
+
+    // Tangents of `outputs`, each once, from those of `wanted` (`seeds`).
+    nb::object tangents(const nb::list& outputs, const nb::list& wanted, const nb::list& seeds, size_t first) {
+        const Part part = part_of(outputs, wanted, first, "tangents");
+        return add_derivatives(part, value_or_raise([&] {
+                                   nb::gil_scoped_release others_run;
+                                   return gradient::tangents(part.graph, part.wanted);
+                               }()),
+                               seeds, "tangent", true);
+    }
+
+    // What `outputs` are where `batches`, which have one more first axis, stand for `wanted`.
+    nb::object batched(const nb::list& outputs, const nb::list& wanted, const nb::list& batches, size_t first) {
+        const Part part = part_of(outputs, wanted, first, "batched");
+        std::vector<TensorId> given;
+        for (nb::handle batch : batches) given.push_back(id_of(batch, "batched"));
+        const Size extent = builder_.graph().tensor(given.front()).type.shape.front();
+        const Graph made = value_or_raise([&] {
             nb::gil_scoped_release others_run;
-            return gradient::gradient(graph, of);
+            return gradient::batched(part.graph, part.wanted, extent);
         }());
-        std::vector<TensorId> known(derived.tensors.size(), no_id);
-        for (size_t i = 0; i < graph.inputs.size(); i++)
-            known[static_cast<size_t>(derived.inputs[i])] = places[static_cast<size_t>(graph.inputs[i])];
-        const std::vector<TensorId> adjoints(derived.inputs.begin() + static_cast<int64_t>(graph.inputs.size()),
-                                             derived.inputs.end());
-        // What the gradient reads of the graph is there already; of complex numbers it has other tensors.
-        if (!has_complex(graph)) find_known(derived, graph, places, known);
-        add_seeds(derived, adjoints, seeds, known);
-        return answer(builder_.add(derived, std::move(known), ""), wanted.size() != 1);
+        std::vector<TensorId> known(made.tensors.size(), no_id);
+        for (size_t i = 0; i < part.places.size(); i++)
+            if (made.tensors[i].type == part.graph.tensors[i].type) known[i] = part.places[i];
+        for (size_t i = 0; i < given.size(); i++) known[static_cast<size_t>(part.wanted[i])] = given[i];
+        return answer(builder_.add(made, std::move(known), ""), true);
     }
 
     size_t operations() const { return builder_.graph().operations.size(); }
@@ -197,25 +225,60 @@ private:
         return result;
     }
 
-    void add_seeds(const Graph& derived, const std::vector<TensorId>& adjoints, const nb::list& seeds,
-                   std::vector<TensorId>& known) {
-        if (seeds.size() > 0 && seeds.size() != adjoints.size()) {
-            raise({{.code = "python.argument",
-                    .summary = fmt::format("gradient is given {} adjoints", seeds.size()),
-                    .expected = fmt::format("{}: one for each output of a float type, or none", adjoints.size())}});
+    // The graph as a function of tensors of it: what operations from a `first` one on make of them.
+    struct Part {
+        Graph graph;
+        std::vector<TensorId> places;  // of its tensors here
+        std::vector<TensorId> wanted;  // inputs of it
+    };
+
+    Part part_of(const nb::list& outputs, const nb::list& wanted, size_t first, const char* user) const {
+        Part part{builder_.graph(), {}, {}};
+        for (nb::handle output : outputs) part.graph.outputs.push_back(id_of(output, user));
+        part.places.resize(part.graph.tensors.size());
+        std::iota(part.places.begin(), part.places.end(), TensorId(0));
+        for (nb::handle tensor : wanted) {
+            const TensorId id = id_of(tensor, user);
+            part.wanted.push_back(stand_in(part.graph, id, first));
+            part.places.push_back(id);
         }
-        for (size_t i = 0; i < adjoints.size(); i++) {
-            const heddle::Tensor& adjoint = derived.tensor(adjoints[i]);
-            const TensorId seed = seeds.size() == 0 ? ones(adjoint) : given(seeds[i], "gradient");
+        return part;
+    }
+
+    // `derived` reads what the part does, and `seeds` behind it.
+    nb::object add_derivatives(const Part& part, const Graph& derived, const nb::list& seeds, const char* word,
+                               bool several) {
+        std::vector<TensorId> known(derived.tensors.size(), no_id);
+        const std::vector<TensorId>& inputs = part.graph.inputs;
+        for (size_t i = 0; i < inputs.size(); i++)
+            known[static_cast<size_t>(derived.inputs[i])] = part.places[static_cast<size_t>(inputs[i])];
+        const std::vector<TensorId> seeded(derived.inputs.begin() + static_cast<int64_t>(inputs.size()),
+                                           derived.inputs.end());
+        // What it reads of the graph is there already; of complex numbers it has other tensors.
+        if (!has_complex(part.graph)) find_known(derived, part.graph, part.places, known);
+        add_seeds(derived, seeded, seeds, word, known);
+        return answer(builder_.add(derived, std::move(known), ""), several);
+    }
+
+    void add_seeds(const Graph& derived, const std::vector<TensorId>& seeded, const nb::list& seeds, const char* word,
+                   std::vector<TensorId>& known) {
+        if (seeds.size() > 0 && seeds.size() != seeded.size()) {
+            raise({{.code = "python.argument",
+                    .summary = fmt::format("{} {}s are given", seeds.size(), word),
+                    .expected = fmt::format("{}: one for each tensor of a float type, or none", seeded.size())}});
+        }
+        for (size_t i = 0; i < seeded.size(); i++) {
+            const heddle::Tensor& like = derived.tensor(seeded[i]);
+            const TensorId seed = seeds.size() == 0 ? ones(like) : given(seeds[i], word);
             const TensorType& found = builder_.graph().tensor(seed).type;
-            if (found.dtype != adjoint.type.dtype || found.extents() != adjoint.type.extents()) {
+            if (found.dtype != like.type.dtype || found.extents() != like.type.extents()) {
                 raise({{.code = "python.tensor",
-                        .summary = fmt::format("'{}' cannot be the adjoint '{}'", builder_.graph().tensor(seed).name,
-                                               adjoint.name),
-                        .expected = adjoint.type.text(),
+                        .summary = fmt::format("'{}' cannot be the {} '{}'", builder_.graph().tensor(seed).name, word,
+                                               like.name),
+                        .expected = like.type.text(),
                         .found = found.text()}});
             }
-            known[static_cast<size_t>(adjoints[i])] = seed;
+            known[static_cast<size_t>(seeded[i])] = seed;
         }
     }
 
@@ -249,7 +312,8 @@ private:
 
     Tensor at(TensorId id) const {
         const auto& tensor = builder_.graph().tensor(id);
-        return {id, identity_, tensor.name, std::string(name(tensor.type.dtype)), tensor.type.extents()};
+        return {id, identity_, tensor.name, std::string(name(tensor.type.dtype)), tensor.type.extents(),
+                tensor.constant.has_value()};
     }
 
     // A tensor of the graph; an array becomes a constant.
@@ -326,6 +390,7 @@ void bind_graph(nb::module_& module) {
         .def_ro("name", &Tensor::name)
         .def_ro("dtype", &Tensor::dtype)
         .def_ro("shape", &Tensor::shape)
+        .def_ro("is_constant", &Tensor::is_constant)
         .def("__repr__", [](const Tensor& tensor) {
             return fmt::format("Tensor('{}', {}[{}])", tensor.name, tensor.dtype, fmt::join(tensor.shape, ", "));
         });
@@ -333,9 +398,12 @@ void bind_graph(nb::module_& module) {
         .def(nb::init<const Operators&>())
         .def("tensor", &GraphOfCalls::tensor)
         .def("constant", &GraphOfCalls::constant)
+        .def("held", &GraphOfCalls::held)
         .def("call", &GraphOfCalls::call)
         .def("call_model", &GraphOfCalls::call_model)
         .def("gradient", &GraphOfCalls::gradient)
+        .def("tangents", &GraphOfCalls::tangents)
+        .def("batched", &GraphOfCalls::batched)
         .def_prop_ro("operations", &GraphOfCalls::operations)
         .def("print", &GraphOfCalls::print)
         .def("json", &GraphOfCalls::json)

@@ -1,11 +1,14 @@
-// Gradients against differences of values.
+// Gradients and tangents against differences of values; what holds of all programs that have them.
 #pragma once
 
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "gradient/tangents.h"
+#include "batches.h"
 #include "gradient_cases.h"
+#include "splits.h"
 #include "graph/verify.h"
 
 namespace heddle::gradient {
@@ -34,7 +37,45 @@ inline double weighted(const Graph& graph, std::vector<TensorData> feeds, const 
     return sum;
 }
 
-// Where the gradient of a graph on float64 is not what differences over five points say; empty if it is. Their error is
+// Where tangents of outputs are not what differences over five points along the inputs' tangents say; empty if they are.
+inline std::string tangent_difference(const Graph& graph, const std::vector<TensorData>& feeds, std::mt19937& random) {
+    auto made = tangents(graph, float_inputs(graph));
+    if (!made) return render(made.error());
+    if (auto sound = verify(*made); !sound) return render(sound.error()) + print(*made);
+    const auto all = with_adjoints(graph, *made, feeds, random);
+    const auto found = outputs_of(*made, all);
+    auto along = [&](double by) {
+        std::vector<TensorData> moved = feeds;
+        size_t next = feeds.size();
+        for (TensorData& feed : moved) {
+            if (!is_float(feed.dtype())) continue;
+            feed = feed.clone();
+            const TensorData& tangent = all[next++];
+            for (int64_t i = 0; i < feed.size(); ++i) feed.set_real(i, feed.real_at(i) + by * tangent.real_at(i));
+        }
+        std::vector<TensorData> outputs = outputs_of(graph, moved);
+        std::erase_if(outputs, [](const TensorData& output) { return !is_float(output.dtype()); });
+        return outputs;
+    };
+    const double step = 1.0 / 1024;
+    const auto far_below = along(-2 * step), below = along(-step), above = along(step), far_above = along(2 * step);
+    if (found.size() != below.size()) return "a tangent of each output is expected";
+    for (size_t output = 0; output < found.size(); ++output) {
+        if (found[output].shape() != below[output].shape()) return "a tangent has another shape";
+        for (int64_t i = 0; i < found[output].size(); ++i) {
+            auto at = [&](const std::vector<TensorData>& values) { return values[output].real_at(i); };
+            const double expected = (8 * (at(above) - at(below)) - (at(far_above) - at(far_below))) / (12 * step);
+            const double derived = found[output].real_at(i);
+            if (std::abs(derived - expected) <= 1e-8 * (1 + std::abs(expected))) continue;
+            return fmt::format("tangent of output {}, element {}: {} instead of {}\n{}", output, i, derived, expected,
+                               print(*made));
+        }
+    }
+    return "";
+}
+
+// Where the gradient of a graph on float64, or its tangents, are not what differences over five points say, or a
+// batch of the graph is not what it is row by row, or two programs with a tape differ from one; empty if all is right. Their error is
 // the step's fourth power times a fifth derivative, and rounding over the step.
 inline std::string difference(const Graph& graph, const std::vector<TensorData>& feeds, std::mt19937& random) {
     const std::vector<TensorId> wanted = float_inputs(graph);
@@ -59,7 +100,9 @@ inline std::string difference(const Graph& graph, const std::vector<TensorData>&
                                print(*made));
         }
     }
-    return "";
+    if (std::string wrong = split_difference(graph, all, found); !wrong.empty()) return wrong;
+    if (std::string wrong = tangent_difference(graph, feeds, random); !wrong.empty()) return wrong;
+    return batch_difference(graph, feeds, random);
 }
 
 }  // namespace heddle::gradient

@@ -1,4 +1,4 @@
-// Gradients through complex numbers inside of a graph, against differences; at its ends they are refused.
+// Gradients through complex numbers inside of a graph, against differences; at its ends, as those of the parts.
 #include "differences.h"
 
 namespace heddle::gradient {
@@ -18,6 +18,24 @@ wave:
   index: "[$n]"
   outputs: {z: "complex128"}
   body: "z = complex(x, x * x)"
+pairs:
+  inputs: {a: "float64[$n]", b: "float64[$n]"}
+  index: "[$n]"
+  outputs: {z: "complex128"}
+  body: "z = complex(a, b)"
+parts:
+  inputs: {z: "complex128[$n]"}
+  index: "[$n]"
+  outputs: {a: "float64", b: "float64"}
+  body: |
+    a = re(z)
+    b = im(z)
+turned:
+  doc: Neither a real function nor one of a complex variable.
+  inputs: {z: "complex128[$n]"}
+  index: "[$n]"
+  outputs: {y: "complex128"}
+  body: "y = z * z * conj(z[$n - 1 - @n]) + complex(abs(z), 1) / z"
 power:
   inputs: {z: "complex128[$n]"}
   index: "[]"
@@ -42,14 +60,45 @@ TEST(ComplexGradient, InsideOfAGraph) {
     }
 }
 
-TEST(ComplexGradient, AtTheEndsIsRefused) {
-    const Graph from = graph_of("power(z)", {{"z", {DType::complex128, {3}}}});
-    const Graph to = graph_of("wave(x)", {{"x", {DType::float64, {3}}}});
-    for (const Graph* graph : {&from, &to}) {
-        auto made = gradient(*graph, graph->inputs);
-        ASSERT_FALSE(made);
-        EXPECT_EQ(made.error().front().code, "gradient.complex");
-        EXPECT_NE(made.error().front().remedy, "");
+TensorData complexes(const TensorData& real, const TensorData& imaginary) {
+    TensorData pairs(DType::float64, {real.size(), 2});
+    for (int64_t i = 0; i < real.size(); ++i) {
+        pairs.set_real(2 * i, real.real_at(i));
+        pairs.set_real(2 * i + 1, imaginary.real_at(i));
+    }
+    return pairs.viewed(DType::complex128, real.shape());
+}
+
+void expect_parts(const TensorData& z, const TensorData& real, const TensorData& imaginary) {
+    ASSERT_EQ(z.dtype(), DType::complex128);
+    ASSERT_EQ(z.shape(), real.shape());
+    const TensorData pairs = z.reals();
+    for (int64_t i = 0; i < z.size(); ++i) {
+        EXPECT_NEAR(pairs.real_at(2 * i), real.real_at(i), 1e-12);
+        EXPECT_NEAR(pairs.real_at(2 * i + 1), imaginary.real_at(i), 1e-12);
+    }
+}
+
+// Where the ends are complex, the same as of a graph between the parts, which differences confirm. Some parts are equal:
+// absolute values are smooth there.
+TEST(ComplexGradient, AtTheEnds) {
+    std::mt19937 random(9);
+    auto some = [&] { return spread(random, DType::float64, {5}, 0.4, 2); };
+    const TensorType real{DType::float64, {5}};
+    const Graph whole = graph_of("turned(z)", {{"z", {DType::complex128, {5}}}});
+    const Graph apart = graph_of("a, b = parts(turned(pairs(x, y)))", {{"x", real}, {"y", real}});
+    const TensorData x = some(), y = x.clone(), by_x = some(), by_y = some();
+    EXPECT_EQ(difference(apart, {x, y}, random), "");
+    for (auto* derive : {+[](const Graph& graph) { return gradient(graph, graph.inputs); },
+                         +[](const Graph& graph) { return tangents(graph, graph.inputs); }}) {
+        auto of_whole = derive(whole), of_parts = derive(apart);
+        ASSERT_TRUE(of_whole && of_parts);
+        EXPECT_TRUE(verify(*of_whole));
+        const auto found = outputs_of(*of_whole, {complexes(x, y), complexes(by_x, by_y)});
+        const auto expected = outputs_of(*of_parts, {x, y, by_x, by_y});
+        ASSERT_EQ(found.size(), 1);
+        ASSERT_EQ(expected.size(), 2);
+        expect_parts(found[0], expected[0], expected[1]);
     }
 }
 

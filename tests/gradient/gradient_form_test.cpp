@@ -1,5 +1,5 @@
 // What derived bodies look like, and what has no gradient.
-#include "gradient/reverse_body.h"
+#include "gradient/derivatives.h"
 #include "gradient_cases.h"
 #include "helpers/codes.h"
 

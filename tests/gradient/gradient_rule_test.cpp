@@ -89,7 +89,7 @@ std::string difference_of(const Graph& graph) {
             continue;
         }
         TensorData& ids = feeds.emplace_back(type.dtype, type.extents());
-        for (int64_t i = 0; i < ids.size(); ++i) ids.set_integer(i, (i * 7 + 2) % ids.size() / 2);
+        for (int64_t i = 0; i < ids.size(); ++i) ids.set_integer(i, (i * 7 + 2) % ids.shape().back() / 2);
     }
     return difference(graph, feeds, random);
 }
@@ -130,6 +130,28 @@ TEST(GradientRule, IsUsedInPlaceOfTheDerivedOne) {
     ASSERT_TRUE(values);
     for (int64_t i = 0; i < 4; ++i)
         EXPECT_EQ((*values)[static_cast<size_t>(passed->outputs[0])].real_at(i), adjoint.real_at(i));
+}
+
+// Adjoints of what is not batched are sums over the batch; what a rule says beside derivatives stays.
+TEST(GradientRule, IsBatched) {
+    ProgramInput x{"x", {f64, {6}}}, ids{"ids", {DType::int64, {6}}}, w{"w", {f64, {6}}};
+    const Graph parts = graph_of("y, z = parts(x, ids, w)", {x, ids, w});
+    for (const std::vector<TensorId>& wanted :
+         std::vector<std::vector<TensorId>>{{parts.inputs[0]}, {parts.inputs[2]}, parts.inputs}) {
+        auto made = batched(parts, wanted, 3);
+        ASSERT_TRUE(made) << render(made.error());
+        ASSERT_TRUE(made->operations[0].gradient);
+        EXPECT_EQ(difference_of(*made), "");
+    }
+    const Graph rounded = graph_of("y = rounded(x)", {{"x", {f64, {4}}}});
+    auto made = batched(rounded, rounded.inputs, 3);
+    ASSERT_TRUE(made);
+    auto passed = tangents(*made, made->inputs);
+    ASSERT_TRUE(passed) << render(passed.error());
+    std::mt19937 random(1);
+    const TensorData tangent = spread(random, f64, {3, 4}, -1, 1);
+    const auto found = outputs_of(*passed, {TensorData(f64, {3, 4}), tangent});
+    for (int64_t i = 0; i < 12; ++i) EXPECT_EQ(found[0].real_at(i), tangent.real_at(i));
 }
 
 TEST(GradientRule, AWrongOneIsNoticedByDifferences) {

@@ -1,6 +1,9 @@
 // Gradients of scans: what each step gives to the one before, held against differences, fused and compiled.
+#include <set>
+
 #include "backends/llvm/llvm_backend.h"
 #include "differences.h"
+#include "equations/fusion.h"
 #include "evaluate/compare.h"
 #include "runtime/executable.h"
 #include "target/target.h"
@@ -104,6 +107,29 @@ TEST(GradientOfScans, AgreesWithDifferences) {
         std::mt19937 random(11);
         EXPECT_EQ(difference(graph, feeds_of(one, DType::float64, random), random), "");
     }
+}
+
+// The adjoint of each of five inputs is an operation of its own, which runs a scan forward and one back.
+TEST(GradientOfScans, AreSharedByAllInputs) {
+    const auto cases = scan_cases();
+    const auto one = std::ranges::find_if(cases, [](const Case& c) { return c.text.starts_with("y = state_space"); });
+    ASSERT_NE(one, cases.end());
+    const Graph graph = graph_of(*one, DType::float32);
+    auto made = gradient(graph, graph.inputs);
+    ASSERT_TRUE(made) << render(made.error());
+    auto system = equations::lower(*made);
+    ASSERT_TRUE(system) << render(system.error());
+    auto count = [&] {
+        std::set<int32_t> scans;
+        for (const equations::Equation& equation : system->equations)
+            if (!equation.dead && equation.scan >= 0) scans.insert(equation.scan);
+        return scans.size();
+    };
+    EXPECT_EQ(count(), 7u);
+    equations::merge_equal(*system);
+    auto sound = equations::verify(*system);
+    EXPECT_TRUE(sound) << render(sound.error());
+    EXPECT_EQ(count(), 2u);
 }
 
 TEST(GradientOfScans, RunsCompiled) {

@@ -50,6 +50,17 @@ def test_gradients_of_gradients():
     np.testing.assert_allclose(heddle.grad(through)(Z), 36 * Z**2)
 
 
+def test_gradients_at_constants():
+    at = lambda a: heddle.grad(product, (0, 1))(Z, Z)[0] * a
+    np.testing.assert_allclose(heddle.function(at)(Z), 2 * Z**3)
+
+    def of_tensor(a):
+        return heddle.grad(cubes)(a.graph.constant("z", Z)) * a
+    np.testing.assert_allclose(heddle.function(of_tensor)(Z), 3 * Z**3)
+    rows = lambda a: heddle.vmap(lambda z, a: ops.call("reduce_sum", (z * z) * a), in_axes=(0, None))(Z, a)
+    np.testing.assert_allclose(heddle.function(rows)(Z)[:, 0], Z * Z * Z.sum())
+
+
 def test_adjoints_of_results():
     (times, plus), pull = heddle.vjp(lambda a, b: (a * b, a + b), Z, 2 * Z)
     np.testing.assert_allclose(times, 2 * Z * Z)
@@ -57,6 +68,54 @@ def test_adjoints_of_results():
     da, db = pull((Z, Z))
     np.testing.assert_allclose(da, 2 * Z * Z + Z)
     np.testing.assert_allclose(db, Z * Z + Z)
+
+
+def test_tangents_of_arguments():
+    def f(w, x, n):
+        return {"product": w["a"] @ x, "again": [x, n]}, x
+    random = np.random.default_rng(1)
+    a, x, da, dx = (random.normal(size=size) for size in ((3, 4), 4, (3, 4), 4))
+    n = np.arange(3)
+    (found, same), (changes, _) = heddle.jvp(f, ({"a": a}, x, n), ({"a": da}, dx, None))
+    np.testing.assert_allclose(found["product"], a @ x)
+    np.testing.assert_allclose(changes["product"], da @ x + a @ dx)
+    assert (same == x).all() and (changes["again"][0] == dx).all() and changes["again"][1] is None
+
+
+def test_hessians_times_vectors():
+    def f(a):
+        return ops.call("reduce_sum", ops.call("tanh", a) * a * a, keepdims=False)
+    v = np.float64([0.3, -2, 1])
+    forward = heddle.jvp(heddle.grad(f), (Z,), (v,))[1]
+    reverse = heddle.grad(lambda a: ops.call("reduce_sum", heddle.grad(f)(a) * v, keepdims=False))(Z)
+    np.testing.assert_allclose(forward, reverse, rtol=1e-12)
+    slope = heddle.function(heddle.grad(f))
+    rows = heddle.vmap(lambda v: heddle.jvp(slope, (Z,), (v,))[1])(np.eye(3))
+    np.testing.assert_allclose(rows @ v, forward, rtol=1e-12)
+    _, pull = heddle.vjp(slope, Z)
+    np.testing.assert_allclose(heddle.vmap(pull)(np.eye(3))[0], rows, rtol=1e-12)
+
+
+def test_functions_of_batches():
+    random = np.random.default_rng(2)
+    w, x = random.normal(size=(4, 3)), random.normal(size=(5, 4))
+
+    def f(w, x):
+        return ops.call("softmax", x @ w), {"fixed": w * 2, "number": 3}
+    rows, others = heddle.vmap(f, in_axes=(None, 0))(w, x)
+    np.testing.assert_allclose(rows, heddle.function(f)(w, x)[0])
+    assert others["number"] == 3
+    np.testing.assert_allclose(others["fixed"], np.broadcast_to(w * 2, (5, 4, 3)))
+
+    def loss(w, x):
+        return ops.call("reduce_sum", ops.call("tanh", x @ w), keepdims=False)
+    each = heddle.vmap(heddle.grad(loss), in_axes=(None, 0))(w, x)  # a gradient for each element of the batch
+    for slope, element in zip(each, x):
+        np.testing.assert_allclose(slope, heddle.grad(loss)(w, element))
+    whole = heddle.grad(lambda w, x: ops.call("reduce_sum", heddle.vmap(loss, in_axes=(None, 0))(w, x), keepdims=False))(w, x)
+    np.testing.assert_allclose(whole, each.sum(0))
+    both = heddle.vmap(heddle.vmap(loss, in_axes=(0, None)), in_axes=(None, 0))(np.stack([w, -w]), x)
+    assert both.shape == (5, 2) and np.allclose(both[:, 0], -both[:, 1])
 
 
 def test_programs_are_kept():
@@ -94,6 +153,16 @@ def test_what_functions_refuse():
     for adjoints in ((), (Z,), (Z, Z, Z)):
         with refused("python.option"):
             pull(adjoints)
+    for tangents in ((), (Z,), (Z, Z, Z)):
+        with refused("python.option"):
+            heddle.jvp(product, (Z, Z), tangents)
+    with refused("python.tensor"):  # of another shape
+        heddle.jvp(product, (Z, Z), (Z, Z[:2]))
+    for axes in (1, (0,), (0, 2), None, (None, None)):
+        with refused("python.option"):
+            heddle.vmap(product, in_axes=axes)(Z, Z)
+    with refused("python.option"):  # of other lengths
+        heddle.vmap(product)(Z, Z[:2])
     with refused("python.option"):  # cannot be hashed
         heddle.function(lambda a, s: a)(Z, set())
     other = heddle.parse_library("twice: {inputs: {x: '$T[]'}, index: '[]', outputs: {y: '$T'}, body: 'y = x + x'}")

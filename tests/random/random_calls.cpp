@@ -453,6 +453,8 @@ Program RandomCalls::finish() {
         std::ranges::any_of(program.inputs, [](const Input& input) { return is_float(input.type.dtype); });
     program.adjoint = real && inputs_are_real && choices_.once_in(4);
     program.unfused = choices_.once_in(3);
+    program.tangent = real && inputs_are_real && !program.adjoint && choices_.once_in(6);
+    program.batched = !program.inputs.empty() && choices_.once_in(8);
     return program;
 }
 

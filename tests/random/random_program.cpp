@@ -79,6 +79,8 @@ std::string print(const Program& program) {
         text += fmt::format("input {}: {} {}\n", input.name, input.type.text(), values);
     }
     if (program.adjoint) text += "adjoint\n";
+    if (program.tangent) text += "tangent\n";
+    if (program.batched) text += "batched\n";
     if (program.unfused) text += "unfused\n";
     for (const Call& call : program.calls) text += fmt::format("{} = {}\n", fmt::join(call.results, ", "), call.text);
     text += fmt::format("outputs {}\n", fmt::join(program.outputs, ", "));
@@ -147,6 +149,10 @@ Result<Program> parse_program(const std::string& text) {
             program.inputs.push_back(std::move(*input));
         } else if (line == "adjoint") {
             program.adjoint = true;
+        } else if (line == "tangent") {
+            program.tangent = true;
+        } else if (line == "batched") {
+            program.batched = true;
         } else if (line == "unfused") {
             program.unfused = true;
         } else if (line.starts_with("outputs ")) {

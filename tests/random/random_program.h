@@ -4,6 +4,8 @@
 //
 //     input x: float32[3, 33] normal          values: normal | whole | below N (0 to N - 1), by the input's number
 //     adjoint                                  its gradient is the program
+//     tangent                                  or its tangents are
+//     batched                                  every second input has one more first axis
 //     unfused                                  each equation is compiled as a kernel of its own, too
 //     y = t0(x)
 //     z, at = top_k(y, k: 2)
@@ -53,7 +55,7 @@ struct Section {
 
 struct Program {
     std::vector<Input> inputs;
-    bool adjoint = false, unfused = false;
+    bool adjoint = false, tangent = false, batched = false, unfused = false;
     std::vector<Call> calls;
     std::vector<std::string> outputs;  // of inputs and results
     std::vector<Section> templates;

@@ -112,7 +112,7 @@ private:
                 i++;
             }
         }
-        for (bool Program::* part : {&Program::adjoint, &Program::unfused}) {
+        for (bool Program::* part : {&Program::adjoint, &Program::tangent, &Program::batched, &Program::unfused}) {
             Program without = result_.program;
             without.*part = false;
             better = (result_.program.*part && attempt(without)) || better;

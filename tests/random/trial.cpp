@@ -10,7 +10,9 @@
 #include "evaluate/compare.h"
 #include "evaluate/evaluate.h"
 #include "evaluate/work.h"
+#include "gradient/batched.h"
 #include "gradient/gradient.h"
+#include "gradient/tangents.h"
 #include "graph/verify.h"
 #include "helpers/narrow_host.h"
 #include "plan/plan.h"
@@ -53,12 +55,19 @@ Result<Graph> graph_of(const Program& program, Library& library) {
     return build_program(std::make_shared<const SourceText>("program", calls_of(program)), library, inputs);
 }
 
-Result<Graph> adjoint_of(const Graph& graph) {
+std::vector<TensorId> float_inputs(const Graph& graph) {
     std::vector<TensorId> wanted;
     for (TensorId input : graph.inputs) {
         if (is_float(graph.tensor(input).type.dtype)) wanted.push_back(input);
     }
-    return gradient::gradient(graph, wanted);
+    return wanted;
+}
+
+// Every second input is batched.
+Result<Graph> batched_of(const Graph& graph) {
+    std::vector<TensorId> wanted;
+    for (size_t i = 0; i < graph.inputs.size(); i += 2) wanted.push_back(graph.inputs[i]);
+    return gradient::batched(graph, wanted, 3);
 }
 
 // In the order of the graph's inputs; those that a gradient adds come after the program's, and are like its first.
@@ -73,6 +82,7 @@ std::vector<TensorData> feeds_of(const Graph& graph, const Program& program) {
         for (size_t i = 0; i < program.inputs.size(); i++) {
             if (program.inputs[i].name == tensor.name) input = program.inputs[i], number = i;
         }
+        input.type = {tensor.type.dtype, tensor.type.extents()};  // a batch is longer
         feeds.push_back(values_of(input, number));
     }
     return feeds;
@@ -86,13 +96,19 @@ Result<Prepared> prepare(const Program& program, Library& library, const std::fu
     if (!graph) return fail(graph.error());
     at("verify");
     if (auto sound = verify(*graph); !sound) return fail(sound.error());
-    if (program.adjoint) {
-        at("gradient");
-        graph = adjoint_of(*graph);
+    auto derive = [&](const char* stage, auto&& derived) -> Result<void> {
+        at(stage);
+        graph = derived(*graph);
         if (!graph) return fail(graph.error());
-        at("verify gradient");
-        if (auto sound = verify(*graph); !sound) return fail(sound.error());
-    }
+        return verify(*graph);
+    };
+    Result<void> made;
+    if (program.adjoint)
+        made = derive("gradient", [](const Graph& g) { return gradient::gradient(g, float_inputs(g)); });
+    if (made && program.tangent)
+        made = derive("tangents", [](const Graph& g) { return gradient::tangents(g, float_inputs(g)); });
+    if (made && program.batched) made = derive("batch", batched_of);
+    if (!made) return fail(made.error());
     return Prepared{*graph, feeds_of(*graph, program)};
 }
 

@@ -21,7 +21,7 @@ struct Verdict {
     int64_t elements = 0, undecided = 0;  // compared; of those with an infinite bound
 };
 
-// What a program stands for: its graph, or that of its adjoints, and values for its inputs.
+// What a program stands for: its graph, or what is derived of it, and values for its inputs.
 struct Prepared {
     Graph graph;
     std::vector<TensorData> feeds;

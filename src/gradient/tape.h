@@ -1,0 +1,52 @@
+// What a program hands on from its forward to its reverse pass, known before there is any code.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace heddle::gradient {
+
+// A tensor that the forward pass keeps. It is addressed by the index points of its operation, however either pass is
+// cut into tasks.
+struct TapeEntry {
+    std::string name;  // of the tensor in the forward graph
+    TensorType type;
+    int64_t offset = 0;  // bytes from the beginning of the tape, a multiple of tape_alignment
+    int64_t bytes = 0;
+    std::string reason;  // who asks for it
+};
+
+struct TapeLayout {
+    std::vector<TapeEntry> entries;
+    int64_t bytes = 0;  // of all, with what alignment adds
+
+    // The bytes of the entries as an expression of the sizes with names: "16 * cells + 4".
+    std::string bytes_text() const;
+};
+
+inline constexpr int64_t tape_alignment = 64;
+
+// A value that could be kept.
+struct TapeCandidate {
+    std::string name;
+    const TensorType* type = nullptr;
+    int64_t operations = 0;  // about what it takes to work it out again, its inputs given
+};
+
+struct TapePolicy {
+    enum class Kind {
+        save_all,       // whatever adjoints ask for
+        recompute_all,  // nothing but inputs that are overwritten
+        fewest_bytes,   // the minimum cut: the fewest bytes of all
+        budget,         // at most `bytes`, and what is worked out again is about the least
+        chosen,         // what `keeps` says of a value; of the others the minimum cut
+    };
+    Kind kind = Kind::save_all;
+    int64_t bytes = 0;
+    std::function<bool(const TapeCandidate&)> keeps;
+};
+
+}  // namespace heddle::gradient
