@@ -24,9 +24,12 @@ struct Case {
     const char* program;
     std::vector<CaseInput> inputs;
     bool gradient = true;  // with respect to all float inputs
+    bool tape = false;     // the gradient in two programs, too
 };
 
 const std::vector<Case>& cases();
+
+std::vector<TensorId> float_inputs(const Graph& graph);
 
 // What a case is for one seed.
 struct Instance {

@@ -6,67 +6,14 @@
 #include <fmt/format.h>
 
 #include "conformance/cases.h"
+#include "conformance/check_instance.h"
 #include "conformance/rules.h"
-#include "evaluate/compare.h"
-#include "inference/compare_tensors.h"
 #include "support/guarded.h"
 
 namespace heddle::conformance {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-Diagnostic wrong_result(const std::string& tensor, const std::string& type, const std::string& comparison,
-                        std::string expected, std::string found) {
-    Diagnostic wrong =
-        problem("conformance.result", fmt::format("'{}' ({}) is computed wrongly: {}", tensor, type, comparison));
-    wrong.expected = std::move(expected);
-    wrong.found = std::move(found);
-    return wrong;
-}
-
-// Each tensor that a kernel writes, from what it read.
-void compare_kernels(const Instance& instance, inference::Engine& engine, Diagnostics& problems) {
-    const auto verdicts = inference::compare_tensors(instance.graph, instance.feeds, engine, {});
-    if (!verdicts) {
-        problems.insert(problems.end(), verdicts.error().begin(), verdicts.error().end());
-        return;
-    }
-    for (const inference::Verdict& verdict : *verdicts) {
-        if (verdict.comparison.equal) continue;
-        problems.push_back(
-            wrong_result(verdict.name, verdict.type, verdict.comparison.text(), verdict.expected, verdict.found));
-    }
-}
-
-// The outputs of two runs of the program as users run it, where buffers share memory.
-void compare_outputs(const Instance& instance, inference::Engine& engine, Diagnostics& problems) {
-    const auto add = [&](const Diagnostics& more) { problems.insert(problems.end(), more.begin(), more.end()); };
-    const auto expected = evaluate_graph_bounded(instance.graph, instance.feeds);
-    if (!expected) return add(expected.error());
-    auto executable = inference::compile(instance.graph, engine);
-    if (!executable) return add(executable.error());
-    runtime::Session session(*executable, engine.pool);
-    for (int round = 0; round < 2; round++) {
-        const auto found = session.run(instance.feeds);
-        if (!found) return add(found.error());
-        for (size_t o = 0; o < found->size(); o++) {
-            const TensorId output = instance.graph.outputs[o];
-            const auto comparison = compare_bounded((*found)[o], (*expected)[static_cast<size_t>(output)]);
-            const Tensor& tensor = instance.graph.tensor(output);
-            if (!comparison.equal)
-                problems.push_back(wrong_result(tensor.name, tensor.type.text(), comparison.text(), {}, {}));
-        }
-    }
-}
-
-Diagnostics check_instance(const Result<Instance>& instance, inference::Engine& engine) {
-    if (!instance) return instance.error();
-    Diagnostics problems;
-    compare_kernels(*instance, engine, problems);
-    if (problems.empty()) compare_outputs(*instance, engine, problems);
-    return problems;
-}
 
 class Checks {
 public:
@@ -114,6 +61,12 @@ std::vector<Check> check_backend(std::shared_ptr<codegen::Backend> backend, cons
             const auto instance = instance_of(made, library, seed);
             if (!instance) return instance.error();
             return check_instance(gradient_of(*instance, seed), *engine);
+        });
+        if (!made.tape) continue;
+        checks.run(fmt::format("tape {}", made.name), [&]() -> Diagnostics {
+            const auto instance = instance_of(made, library, seed);
+            if (!instance) return instance.error();
+            return check_tape(*instance, seed, *engine);
         });
     }
     return std::move(checks.list);

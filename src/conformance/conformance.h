@@ -16,7 +16,8 @@ namespace heddle::conformance {
 // One check. Codes of its problems: conformance.config, conformance.code, conformance.memory, conformance.result,
 // conformance.index, conformance.broken (an exception), and those that the backend refuses with.
 struct Check {
-    std::string name;  // "config", "code", "memory", "index", "operator conv", "gradient conv"
+    std::string name;  // "config", "code", "memory", "index", "operator conv", "gradient conv",
+                       // "tape softmax"
     Diagnostics problems;
     double seconds = 0;
     bool passed() const { return problems.empty(); }
