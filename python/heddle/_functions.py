@@ -12,6 +12,7 @@ from . import _heddle
 from ._graph import Graph, Tensor
 from ._library import Library, Progress, graph_of, is_array, shipped_library
 from ._session import Session
+from ._tape import Tape, policy_of, tape_of
 from ._tree import leaves_of, named_leaves, replaced, structure_of
 
 
@@ -30,7 +31,7 @@ class Function:
         self._library = _library_of(function, library) or shipped_library()
         self._threads = threads
         self._progress = progress
-        self._programs: dict[Any, _Program] = {}
+        self._programs: dict[Any, Any] = {}
 
     def __repr__(self) -> str:
         return f"Function({getattr(self._function, '__name__', repr(self._function))})"
@@ -45,15 +46,27 @@ class Function:
         """What these arguments are computed by: to be profiled, compared, drawn."""
         return self._program(arguments, list(leaves_of(arguments))).session
 
+    def tape(self, *arguments: Any, keep: Any = "balanced") -> Tape:
+        """What `vjp` of these arguments keeps. Nothing is compiled or run."""
+        return self._passes(arguments, keep).tape
+
     def _program(self, arguments: tuple[Any, ...], leaves: list[Any]) -> _Program:
-        key = (structure_of(arguments), tuple(_kind(leaf) for leaf in leaves))
+        return self._kept(arguments, leaves, (), lambda: _Program(self, arguments))
+
+    def _passes(self, arguments: tuple[Any, ...], keep: Any) -> _Passes:
+        policy = policy_of(keep)
+        name = tuple(keep) if isinstance(keep, list) else keep
+        return self._kept(arguments, list(leaves_of(arguments)), ("passes", name), lambda: _Passes(self, arguments, policy))
+
+    def _kept(self, arguments: tuple[Any, ...], leaves: list[Any], what: Any, make: Callable[[], Any]) -> Any:
+        key = (structure_of(arguments), tuple(_kind(leaf) for leaf in leaves), what)
         try:
             found = self._programs.get(key)
         except TypeError:
             unhashable = next(name for name, leaf in _named(self._function, arguments) if not _is_hashable(_kind(leaf)))
             _heddle.raise_option(unhashable, "an array, or a value that can be hashed", "one that cannot be hashed")
         if found is None:
-            found = self._programs[key] = _Program(self, arguments)
+            found = self._programs[key] = make()
         return found
 
     @functools.cached_property
@@ -94,12 +107,7 @@ class _Program:
         graph = Graph(function._library)
         named = _named(function._function, arguments)
         self.inputs = [name if is_array(leaf) else None for name, leaf in named]  # of the session; None: part of the program
-        names = iter(self.inputs)
-
-        def tensor(leaf: Any) -> Any:
-            name = next(names)
-            return leaf if name is None else graph.tensor(name, *_kind(leaf))
-        self.result = function._function(*replaced(arguments, tensor))
+        self.result = function._function(*_tensors(graph, self.inputs, arguments))
         results = [leaf for leaf in leaves_of(self.result) if isinstance(leaf, Tensor)]
         if not results:
             _heddle.raise_option("the function's result", "what operators make of its arrays", repr(self.result))
@@ -109,6 +117,57 @@ class _Program:
         feeds = {name: leaf for name, leaf in zip(self.inputs, leaves) if name is not None}
         results = iter(self.session.run(None, feeds))
         return replaced(self.result, lambda leaf: next(results) if isinstance(leaf, Tensor) else leaf)
+
+
+class _Passes:
+    """A function and its adjoints, as two programs with a tape between them, for one kind of arguments."""
+
+    def __init__(self, function: Function, arguments: tuple[Any, ...], policy: tuple[str, int, Any]) -> None:
+        graph = Graph(function._library)
+        named = _named(function._function, arguments)
+        self.inputs = [name if is_array(leaf) else None for name, leaf in named]
+        primals = _tensors(graph, self.inputs, arguments)
+        _, self.result = _distinct(graph, (primals, function._function(*primals)))
+        results = [leaf._tensor for leaf in leaves_of(self.result) if isinstance(leaf, Tensor)]
+        self.wanted = [_is_smooth(leaf) for leaf in leaves_of(primals)]
+        wanted = [leaf._tensor for leaf in leaves_of(primals) if _is_smooth(leaf)]
+        if not wanted or not results:
+            _heddle.raise_option("arguments", "arrays of a float type among them, of which results are made", repr(arguments))
+        forward, reverse, tape = graph._graph.split(results, wanted, *policy, function._threads)
+        self.sessions = Session(forward, function._progress), Session(reverse, function._progress)
+        self.tape = tape_of(tape)
+
+    def forward(self, arguments: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+        """Results, and the arrays of the tape."""
+        feeds = {name: leaf for name, leaf in zip(self.inputs, leaves_of(arguments)) if name is not None}
+        arrays = self.sessions[0].run(None, feeds)
+        made = iter(arrays)
+        results = replaced(self.result, lambda leaf: next(made) if isinstance(leaf, Tensor) else leaf)
+        return results, list(made)
+
+    def reverse(self, arguments: tuple[Any, ...], results: Any, kept: list[Any], adjoints: Any) -> Any:
+        """Adjoints of the arguments; None for what is not of a float type."""
+        if structure_of(results) != structure_of(adjoints):
+            _heddle.raise_option("adjoints", f"in the form of the results: {self.result!r}", repr(adjoints))
+        given = [leaf for name, leaf in zip(self.inputs, leaves_of(arguments)) if name is not None]
+        tensors = list(leaves_of(self.result))
+        given += [leaf for tensor, leaf in zip(tensors, leaves_of(results)) if isinstance(tensor, Tensor)]
+        given += kept
+        given += [leaf for tensor, leaf in zip(tensors, leaves_of(adjoints)) if _is_smooth(tensor)]
+        names = [port.name for port in self.sessions[1].get_inputs()]
+        slopes = iter(self.sessions[1].run(None, dict(zip(names, given))))
+        wanted = iter(self.wanted)
+        return replaced(arguments, lambda leaf: next(slopes) if next(wanted) else None)
+
+
+def _tensors(graph: Graph, names: list[str | None], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with inputs of the graph for arrays, of these names."""
+    given = iter(names)
+
+    def tensor(leaf: Any) -> Any:
+        name = next(given)
+        return leaf if name is None else graph.tensor(name, *_kind(leaf))
+    return replaced(arguments, tensor)
 
 
 def _library_of(function: Callable[..., Any], library: Library | None) -> Library | None:
@@ -218,12 +277,25 @@ def grad(of: Callable[..., Any], argument: int | Sequence[int] = 0, *, library: 
     return Function(slope, both._library, threads)
 
 
-def vjp(of: Callable[..., Any], *arguments: Any, library: Library | None = None,
+def vjp(of: Callable[..., Any], *arguments: Any, keep: Any = "balanced", library: Library | None = None,
         threads: int = 0) -> tuple[Any, Callable[[Any], Any]]:
     """The results of `of`, and a function from adjoints of the results, in their form, to those of the arguments, as a tuple.
-    What the adjoints need of the function itself is computed again by it. Programs are kept where `of` is a `function`."""
+
+    That function reads the arguments and results, which must not change until it is called, and what `keep` says: "balanced",
+    what takes more to work out again than to keep; "all" that adjoints ask for; "nothing"; the "fewest" bytes; a number of bytes
+    at most; what matches a list of patterns of names; or a function of a `Value`. `Function.tape` says what this is. Programs
+    are kept where `of` is a `function`."""
     compiled = of if isinstance(of, Function) else Function(of, library, threads)
-    return compiled(*arguments), lambda adjoints: compiled._pull(adjoints, *arguments)
+    if graph_of(arguments) is not None:
+        return compiled(*arguments), lambda adjoints: compiled._pull(adjoints, *arguments)
+    program = compiled._passes(arguments, keep)
+    results, kept = program.forward(arguments)
+
+    def pull(adjoints: Any) -> Any:
+        if graph_of((adjoints,)) is not None:
+            return compiled._pull(adjoints, *arguments)
+        return program.reverse(arguments, results, kept, adjoints)
+    return results, pull
 
 
 def jvp(of: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, library: Library | None = None,

@@ -13,6 +13,7 @@
 #include "explain/facts.h"
 #include "explain/operation.h"
 #include "explain/shards.h"
+#include "explain/tape.h"
 #include "pictures/draw_parts.h"
 #include "plan/plan.h"
 #include "support/tensor_text.h"
@@ -219,7 +220,7 @@ std::string explanation_text(const Json& json, const ExplanationOptions& options
     if (json.contains("sharding")) {
         for (const Json& shards : json["sharding"]) text += shards_text(shards);
     }
-    if (options.gradient) text += adjoints_text(json["gradient"], notations);
+    if (options.gradient) text += adjoints_text(json["gradient"], notations) + tape_text(json["tape"]);
     if (json.contains("equations")) text += equations_text(json["equations"]);
     if (json.contains("schedule")) {
         text += "\nchoices\n";
@@ -266,6 +267,9 @@ Result<Explanation> explain(const Library& library, const std::string& name, con
     }
     Result<Graph> graph = std::move(applied->graph);
     if (options.gradient) {
+        auto tape = tape_json(*graph, wanted_of(*graph));
+        if (!tape) return fail(std::move(tape.error()));
+        json["tape"] = std::move(*tape);
         graph = gradient_of(*graph);
         if (!graph) return fail(std::move(graph.error()));
     }

@@ -125,13 +125,17 @@ Result<void> add_cost(const Graph& graph, const Target& target, Json& json) {
     return {};
 }
 
-Result<Graph> gradient_of(const Graph& graph) {
+std::vector<TensorId> wanted_of(const Graph& graph) {
     std::vector<TensorId> wanted = graph.inputs;
-    auto is_real = [&](TensorId id) { return is_float(graph.tensor(id).type.dtype); };
-    // Without any, all are named in the refusal.
-    if (std::ranges::any_of(wanted, is_real)) std::erase_if(wanted, std::not_fn(is_real));
-    return gradient::gradient(graph, wanted);
+    auto is_smooth = [&](TensorId id) {
+        const DType dtype = graph.tensor(id).type.dtype;
+        return is_float(dtype) || is_complex(dtype);
+    };
+    if (std::ranges::any_of(wanted, is_smooth)) std::erase_if(wanted, std::not_fn(is_smooth));
+    return wanted;
 }
+
+Result<Graph> gradient_of(const Graph& graph) { return gradient::gradient(graph, wanted_of(graph)); }
 
 Json gradient_json(const Graph& forward, const Graph& graph) {
     auto types = [&](const std::vector<TensorId>& tensors) {
@@ -176,10 +180,6 @@ std::string count_text(double number) {
 std::string time_text(double seconds) {
     if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
     return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
-}
-
-std::string counted(int64_t number, const char* what, const char* plural = "s") {
-    return fmt::format("{} {}{}", number, what, number == 1 ? "" : plural);
 }
 
 std::string names_of(const Json& tensors) {

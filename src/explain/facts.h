@@ -26,6 +26,8 @@ Result<void> add_cost(const Graph& graph, const Target& target, nlohmann::ordere
 
 // From adjoints of the outputs to those of all inputs of a float type.
 Result<Graph> gradient_of(const Graph& graph);
+// What that is with respect to: inputs of float and complex types, or all if there are none, which are refused.
+std::vector<TensorId> wanted_of(const Graph& graph);
 // {inputs, adjoints, outputs, operations}
 nlohmann::ordered_json gradient_json(const Graph& graph, const Graph& gradient);
 // {code, summary, reason}

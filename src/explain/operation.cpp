@@ -157,4 +157,8 @@ std::string operation_text(const Json& operation, Notations notations) {
     return text + "  body\n" + indented(text_of(operation, "body"), 4);
 }
 
+std::string counted(int64_t number, const char* what, const char* plural) {
+    return fmt::format("{} {}{}", number, what, number == 1 ? "" : plural);
+}
+
 }  // namespace heddle::explain

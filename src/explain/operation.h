@@ -22,5 +22,7 @@ std::string tensor_text(const nlohmann::ordered_json& tensor, Notations notation
 // Each line that is not empty, so many spaces in.
 std::string indented(const std::string& text, int by);
 std::string text_of(const nlohmann::ordered_json& json, const char* key);
+// "1 launch", "2 launches".
+std::string counted(int64_t number, const char* what, const char* plural = "s");
 
 }  // namespace heddle::explain

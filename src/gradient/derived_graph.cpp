@@ -98,27 +98,6 @@ TensorId converted(DerivedGraph& to, TensorId from, const std::string& name, con
     return made;
 }
 
-// The same graph from and to tensors of these types, where it has pairs for complex numbers.
-Graph with_complex_ends(const Graph& pairs, const std::vector<TensorType>& inputs,
-                        const std::vector<TensorType>& outputs) {
-    DerivedGraph whole({});
-    Graph& to = whole.graph();
-    to.dimension_names = pairs.dimension_names;
-    std::vector<TensorId> given;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-        const Tensor& pair = pairs.tensor(pairs.inputs[i]);
-        to.inputs.push_back(to.add_tensor(pair.name, inputs[i]));
-        given.push_back(to.inputs.back());
-        if (is_complex(inputs[i].dtype)) given.back() = converted(whole, given.back(), pair.name + ".parts", pair.type);
-    }
-    to.outputs = splice(to, pairs, given, "");
-    for (size_t i = 0; i < outputs.size(); ++i) {
-        if (!is_complex(outputs[i].dtype)) continue;
-        to.outputs[i] = converted(whole, to.outputs[i], pairs.tensor(pairs.outputs[i]).name + ".complex", outputs[i]);
-    }
-    return std::move(to);
-}
-
 }  // namespace
 
 DerivedGraph::DerivedGraph(const Graph& from) : graph_(from) {
@@ -189,6 +168,26 @@ Result<Graph> derive(const Graph& graph, const std::vector<TensorId>& wanted, co
     std::vector<TensorType> inputs = types(graph.inputs), seeds = types(given);
     inputs.insert(inputs.end(), seeds.begin(), seeds.end());
     return with_complex_ends(*pairs, inputs, types(results));
+}
+
+Graph with_complex_ends(const Graph& pairs, const std::vector<TensorType>& inputs,
+                        const std::vector<TensorType>& outputs) {
+    DerivedGraph whole({});
+    Graph& to = whole.graph();
+    to.dimension_names = pairs.dimension_names;
+    std::vector<TensorId> given;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        const Tensor& pair = pairs.tensor(pairs.inputs[i]);
+        to.inputs.push_back(to.add_tensor(pair.name, inputs[i]));
+        given.push_back(to.inputs.back());
+        if (is_complex(inputs[i].dtype)) given.back() = converted(whole, given.back(), pair.name + ".parts", pair.type);
+    }
+    to.outputs = splice(to, pairs, given, "");
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        if (!is_complex(outputs[i].dtype)) continue;
+        to.outputs[i] = converted(whole, to.outputs[i], pairs.tensor(pairs.outputs[i]).name + ".complex", outputs[i]);
+    }
+    return std::move(to);
 }
 
 std::vector<TensorId> outputs_with_derivatives(const Graph& graph) {

@@ -42,6 +42,10 @@ Result<Graph> derive(const Graph& graph, const std::vector<TensorId>& wanted, co
                      const std::vector<TensorId>& results,
                      const std::function<Result<Graph>(const Graph& real)>& derived);
 
+// The same graph from and to tensors of these types, where it has pairs for complex numbers.
+Graph with_complex_ends(const Graph& pairs, const std::vector<TensorType>& inputs,
+                        const std::vector<TensorType>& outputs);
+
 // Code gradient.opaque.
 Diagnostic opaque(const Operation& operation);
 

@@ -21,8 +21,8 @@ struct Split {
 };
 
 // Both passes of graph's gradient. Values inside of operations count as tensors here (outlined.h). An empty tape means
-// that the forward program is the graph itself. Codes: those of gradient(); gradient.tape_budget (no choice is of so few
-// bytes), gradient.tape_complex (a complex number is in the graph).
+// that the forward program is the graph itself. Of complex numbers the parts are kept. Codes: those of gradient();
+// gradient.tape_budget (no choice is of so few bytes).
 Result<Split> split(const Graph& graph, const SplitRequest& request);
 
 }  // namespace heddle::gradient

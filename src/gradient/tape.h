@@ -38,13 +38,14 @@ struct TapeCandidate {
 
 struct TapePolicy {
     enum class Kind {
+        balanced,       // what takes more to work out again than to write and read
         save_all,       // whatever adjoints ask for
         recompute_all,  // nothing but inputs that are overwritten
         fewest_bytes,   // the minimum cut: the fewest bytes of all
         budget,         // at most `bytes`, and what is worked out again is about the least
         chosen,         // what `keeps` says of a value; of the others the minimum cut
     };
-    Kind kind = Kind::save_all;
+    Kind kind = Kind::balanced;
     int64_t bytes = 0;
     std::function<bool(const TapeCandidate&)> keeps;
 };

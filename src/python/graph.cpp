@@ -4,12 +4,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "interchange/graph_builder.h"
 #include "pictures/draw_parts.h"
 #include "gradient/batched.h"
 #include "gradient/derived_graph.h"
 #include "gradient/gradient.h"
+#include "gradient/split.h"
 #include "gradient/tangents.h"
 #include "graph/complex.h"
 #include "inference/host.h"
@@ -156,6 +158,32 @@ public:
         return answer(builder_.add(made, std::move(known), ""), true);
     }
 
+    // Two sessions and what the first hands to the second, as JSON: from the inputs to `outputs` and the tape; from inputs,
+    // outputs, tape and the outputs' adjoints to those of `wanted`, inputs. `keep`: of TapePolicy; `keeps` is None or a
+    // function of a value's name, dtype, shape and operations.
+    nb::tuple split(const nb::list& outputs, const nb::list& wanted, const std::string& keep, int64_t bytes,
+                    const nb::object& keeps, int threads) const {
+        Graph graph = builder_.graph();
+        for (nb::handle output : outputs) graph.outputs.push_back(id_of(output, "split"));
+        gradient::SplitRequest request;
+        for (nb::handle tensor : wanted) request.wanted.push_back(id_of(tensor, "split"));
+        request.policy.kind = keep == "balanced"  ? gradient::TapePolicy::Kind::balanced
+                              : keep == "all"     ? gradient::TapePolicy::Kind::save_all
+                              : keep == "nothing" ? gradient::TapePolicy::Kind::recompute_all
+                              : keep == "fewest"  ? gradient::TapePolicy::Kind::fewest_bytes
+                              : keep == "budget"  ? gradient::TapePolicy::Kind::budget
+                                                  : gradient::TapePolicy::Kind::chosen;
+        request.policy.bytes = bytes;
+        if (!keeps.is_none()) {
+            request.policy.keeps = [&](const gradient::TapeCandidate& value) {
+                const std::string dtype(name(value.type->dtype));
+                return nb::cast<bool>(keeps(value.name, dtype, value.type->extents(), value.operations));
+            };
+        }
+        const gradient::Split made = value_or_raise(gradient::split(graph, request));
+        return nb::make_tuple(session_of(made.forward, threads), session_of(made.reverse, threads), text_of(made.tape));
+    }
+
     size_t operations() const { return builder_.graph().operations.size(); }
 
     std::string print() const {
@@ -180,13 +208,29 @@ public:
     }
 
     std::unique_ptr<Session> compile(const nb::list& outputs, int threads) const {
-        const Graph graph = computing(outputs);
+        return session_of(computing(outputs), threads);
+    }
+
+private:
+    static std::unique_ptr<Session> session_of(const Graph& graph, int threads) {
         auto specialise = [graph](const std::vector<TensorData>&, Progress*) -> Result<Graph> { return graph; };
         return std::make_unique<Session>(ports_of(graph, graph.inputs), ports_of(graph, graph.outputs), specialise,
                                          threads);
     }
 
-private:
+    static std::string text_of(const gradient::TapeLayout& tape) {
+        nlohmann::json entries = nlohmann::json::array();
+        for (const gradient::TapeEntry& entry : tape.entries) {
+            entries.push_back({{"name", entry.name},
+                               {"dtype", name(entry.type.dtype)},
+                               {"shape", entry.type.extents()},
+                               {"offset", entry.offset},
+                               {"bytes", entry.bytes},
+                               {"reason", entry.reason}});
+        }
+        return nlohmann::json{{"bytes", tape.bytes}, {"entries", entries}}.dump();
+    }
+
     nb::object answer(const std::vector<TensorId>& results, bool several) const {
         nb::list list;
         for (TensorId id : results) list.append(at(id));
@@ -312,7 +356,11 @@ private:
 
     Tensor at(TensorId id) const {
         const auto& tensor = builder_.graph().tensor(id);
-        return {id, identity_, tensor.name, std::string(name(tensor.type.dtype)), tensor.type.extents(),
+        return {id,
+                identity_,
+                tensor.name,
+                std::string(name(tensor.type.dtype)),
+                tensor.type.extents(),
                 tensor.constant.has_value()};
     }
 
@@ -404,6 +452,8 @@ void bind_graph(nb::module_& module) {
         .def("gradient", &GraphOfCalls::gradient)
         .def("tangents", &GraphOfCalls::tangents)
         .def("batched", &GraphOfCalls::batched)
+        .def("split", &GraphOfCalls::split, nb::arg("outputs"), nb::arg("wanted"), nb::arg("keep"), nb::arg("bytes"),
+             nb::arg("keeps").none(), nb::arg("threads"))
         .def_prop_ro("operations", &GraphOfCalls::operations)
         .def("print", &GraphOfCalls::print)
         .def("json", &GraphOfCalls::json)

@@ -91,6 +91,7 @@ TEST_F(Explain, gradients_are_operations_with_bodies) {
     auto text = heddle({"explain", "softmax", "x=float32[8,100]", "--gradient"});
     EXPECT_EQ(text.status, 0);
     EXPECT_CONTAINS(text.output, "operation softmax.d_x");
+    EXPECT_CONTAINS(text.output, "tape\n  beside inputs and results, adjoints ask for 3264 bytes in 3 tensors");
     auto refused = heddle({"explain", "argmax", "x=float32[8]", "--gradient"});
     EXPECT_EQ(refused.status, 1);
     EXPECT_CONTAINS(refused.errors, "gradient.output");

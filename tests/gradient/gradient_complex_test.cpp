@@ -100,6 +100,14 @@ TEST(ComplexGradient, AtTheEnds) {
         ASSERT_EQ(expected.size(), 2);
         expect_parts(found[0], expected[0], expected[1]);
     }
+    auto passes = split(whole, {whole.inputs, {}, {.kind = TapePolicy::Kind::save_all}});
+    ASSERT_TRUE(passes) << render(passes.error());
+    const TensorData z = complexes(x, y), by = complexes(by_x, by_y);
+    auto found = run_split(whole, *passes, {}, {z, by});
+    auto expected = gradient(whole, whole.inputs);
+    ASSERT_TRUE(found && expected);
+    const TensorData parts = outputs_of(*expected, {z, by})[0].reals();
+    for (int64_t i = 0; i < parts.size(); ++i) EXPECT_NEAR((*found)[0].reals().real_at(i), parts.real_at(i), 1e-12);
 }
 
 }  // namespace

@@ -56,6 +56,16 @@ TEST(Tape, SaysWhatIsKeptAndWhy) {
     EXPECT_EQ(chosen.tape.bytes, 192);  // 5 * 8 * 4, aligned
 }
 
+// A product over a long axis takes more than its elements; what an activation computes on the way does not.
+TEST(Tape, IsBalancedUnlessItIsAskedFor) {
+    const Case one = {"h = gelu(numpy_matmul(x, w)); y = numpy_matmul(h, v)",
+                      {{"x", {16, 512}}, {"w", {512, 64}}, {"v", {64, 8}}}};
+    const Split made = split_of(one, {});
+    ASSERT_EQ(made.tape.entries.size(), 1u);
+    EXPECT_EQ(made.tape.entries[0].name, "program.numpy_matmul");
+    EXPECT_EQ(split_of({"y = gelu(x)", {{"x", {64}}}}, {}).tape.bytes, 0);
+}
+
 TEST(Tape, BytesAreAnExpressionOfNamedSizes) {
     std::vector<ProgramInput> inputs = {{"x", {DType::float32, {named_size("batch", 6), 4}}}};
     auto graph =

@@ -118,6 +118,35 @@ def test_functions_of_batches():
     assert both.shape == (5, 2) and np.allclose(both[:, 0], -both[:, 1])
 
 
+def test_tapes():
+    @heddle.function
+    def layers(w, x):
+        h = ops.call("sin", ops.call("exp", x @ w[0]), label="hidden")
+        return ops.call("tanh", ops.call("sin", h @ w[1]))
+    random = np.random.default_rng(3)
+    w = [random.normal(size=(4, 6)) / 4, random.normal(size=(6, 2)) / 4]
+    x, d = random.normal(size=(5, 4)), random.normal(size=(5, 2))
+    wanted = heddle.grad(lambda w, x: ops.call("reduce_sum", layers(w, x) * d, keepdims=False), (0, 1))(w, x)
+    sizes = {}
+    for keep in ("balanced", "all", "nothing", "fewest", 0, 256, ["hid*"], lambda value: value.operations > 100):
+        result, pull = heddle.vjp(layers, w, x, keep=keep)
+        np.testing.assert_allclose(result, layers(w, x))
+        (d_first, d_second), d_x = pull(d)
+        for found, expected in zip((d_first, d_second, d_x), (*wanted[0], wanted[1])):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+        tape = layers.tape(w, x, keep=keep)
+        assert all(entry.offset % 64 == 0 and entry.reason for entry in tape.entries)
+        sizes[str(keep)] = tape.bytes
+    assert sizes["nothing"] == sizes["fewest"] == sizes["0"] == 0 < sizes["256"] <= 256 < sizes["all"], sizes
+    assert sizes["['hid*']"] == 256, sizes
+    assert str(layers.tape(w, x, keep="all")).startswith(f"{sizes['all']:,} bytes in ")
+    _, pull = heddle.vjp(lambda z: z * z, np.complex128([1 + 2j]))
+    np.testing.assert_allclose(pull(np.complex128([1])), [np.complex128([2 - 4j])])  # of conj(2 z)
+    for keep in (-1, 1.5, "most", True, [1]):
+        with refused("python.option"):
+            layers.tape(w, x, keep=keep)
+
+
 def test_programs_are_kept():
     calls = []
 
@@ -128,7 +157,7 @@ def test_programs_are_kept():
     for _ in range(3):
         _, pull = heddle.vjp(counted, Z)
         np.testing.assert_allclose(pull(Z)[0], 2 * Z * Z)
-    assert len(calls) == 2, calls  # its own, and its adjoint's
+    assert len(calls) == 1, calls  # both programs are made at once
 
 
 def test_results_that_are_arguments_or_no_tensors():

@@ -16,6 +16,7 @@
 #include "graph/verify.h"
 #include "helpers/narrow_host.h"
 #include "plan/plan.h"
+#include "random/duality.h"
 #include "symbolic/program.h"
 
 namespace heddle::random {
@@ -103,6 +104,11 @@ Result<Prepared> prepare(const Program& program, Library& library, const std::fu
         return verify(*graph);
     };
     Result<void> made;
+    if (program.adjoint) {
+        at("duality");
+        const std::string wrong = duality(*graph, feeds_of(*graph, program));
+        if (!wrong.empty()) return fail({.code = "random.duality", .summary = wrong});
+    }
     if (program.adjoint)
         made = derive("gradient", [](const Graph& g) { return gradient::gradient(g, float_inputs(g)); });
     if (made && program.tangent)

@@ -1,0 +1,66 @@
+#include "explain/tape.h"
+
+#include <fmt/format.h>
+
+#include "explain/operation.h"
+#include "gradient/split.h"
+
+namespace heddle::explain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json layout_json(const gradient::TapeLayout& tape) {
+    Json entries = Json::array();
+    for (const gradient::TapeEntry& entry : tape.entries) {
+        entries.push_back({{"name", entry.name},
+                           {"type", entry.type.text()},
+                           {"offset", entry.offset},
+                           {"bytes", entry.bytes},
+                           {"reason", entry.reason}});
+    }
+    return {{"bytes", tape.bytes}, {"bytes_of_sizes", tape.bytes_text()}, {"entries", entries}};
+}
+
+std::string layout_text(const Json& layout) {
+    if (layout["entries"].empty()) return "nothing\n";
+    std::string text = fmt::format("{} bytes in {}\n", text_of(layout, "bytes_of_sizes"),
+                                   counted(static_cast<int64_t>(layout["entries"].size()), "tensor"));
+    for (const Json& entry : layout["entries"]) {
+        text += fmt::format("    at {}: {}: {}, {}\n", entry["offset"].get<int64_t>(), text_of(entry, "name"),
+                            text_of(entry, "type"), text_of(entry, "reason"));
+    }
+    return text;
+}
+
+}  // namespace
+
+Result<Json> tape_json(const Graph& graph, const std::vector<TensorId>& wanted) {
+    using Kind = gradient::TapePolicy::Kind;
+    std::vector<TensorId> ends = graph.inputs;
+    ends.insert(ends.end(), graph.outputs.begin(), graph.outputs.end());
+    struct Question {
+        const char* key;
+        std::vector<TensorId> overwritten;
+        Kind kind;
+    };
+    Json json = Json::object();
+    for (const Question& question :
+         {Question{"all", {}, Kind::save_all}, Question{"balanced", {}, Kind::balanced},
+          Question{"overwritten", ends, Kind::save_all}, Question{"fewest", ends, Kind::fewest_bytes}}) {
+        auto split = gradient::split(graph, {wanted, question.overwritten, {.kind = question.kind}});
+        if (!split) return fail(std::move(split.error()));
+        json[question.key] = layout_json(split->tape);
+    }
+    return json;
+}
+
+std::string tape_text(const Json& tape) {
+    return fmt::format(
+        "\ntape\n  beside inputs and results, adjoints ask for {}  of which is kept, unless others are asked for, {}"
+        "  where inputs and results are overwritten, adjoints ask for {}  of which is enough {}",
+        layout_text(tape["all"]), layout_text(tape["balanced"]), layout_text(tape["overwritten"]),
+        layout_text(tape["fewest"]));
+}
+
+}  // namespace heddle::explain
