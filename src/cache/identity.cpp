@@ -57,9 +57,10 @@ int find_module(dl_phdr_info* info, size_t, void* data) {
     return 1;
 }
 
-template <typename Function>
-std::string module_of(Function* function) {
-    Module module{.address = reinterpret_cast<uintptr_t>(function), .file = {}, .build_id = {}};
+}  // namespace
+
+std::string identity_of(const void* code) {
+    Module module{.address = reinterpret_cast<uintptr_t>(code), .file = {}, .build_id = {}};
     dl_iterate_phdr(find_module, &module);
     if (!module.build_id.empty()) return module.build_id;
     struct stat status = {};
@@ -68,14 +69,12 @@ std::string module_of(Function* function) {
                        status.st_mtim.tv_nsec);
 }
 
-}  // namespace
-
 const std::string& identity() {
     static const std::string text = [] {
         unsigned major = 0, minor = 0, patch = 0;
         LLVMGetVersion(&major, &minor, &patch);
-        return fmt::format("heddle {}, LLVM {}.{}.{} {}", module_of(&identity), major, minor, patch,
-                           module_of(&LLVMGetVersion));
+        return fmt::format("heddle {}, LLVM {}.{}.{} {}", identity_of(reinterpret_cast<const void*>(&identity)), major, minor, patch,
+                           identity_of(reinterpret_cast<const void*>(&LLVMGetVersion)));
     }();
     return text;
 }

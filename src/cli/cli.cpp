@@ -71,6 +71,11 @@ void add_cache(CLI::App& command, CacheOptions& cache) {
     command.add_flag("--no-cache", cache.off, "Compile anew, and keep nothing");
 }
 
+void add_plugin(CLI::App& command, std::string& plugin) {
+    command.add_option("--plugin", plugin, "A shared library with a backend, which runs it (docs/backends.md)")
+        ->type_name("FILE");
+}
+
 void add_work(CLI::App& command, double& work) {
     command
         .add_option("--work", work, "How many scalar operations this may take (1e13); interpreted, a hundredth of it")
@@ -110,9 +115,17 @@ void add_running(CLI::App& command, RunOptions& options) {
     add_work(command, options.work);
     add_cache(command, options.cache);
     auto* backend = command.add_option("--backend", options.backend,
-                                       "cpu: compiled code; reference: the interpreter of typed bodies");
-    backend->capture_default_str();
-    check_words(*backend, {"cpu", "reference"});
+                                       "cpu: compiled code; reference: the interpreter of typed bodies; or the name of "
+                                       "the plugin's");
+    backend->capture_default_str()->type_name("cpu|reference");
+    add_plugin(command, options.plugin);
+    command.callback([backend, &options] {
+        const bool known = options.backend == "cpu" || options.backend == "reference";
+        if (options.plugin.empty() && !known)
+            throw CLI::ValidationError("--backend",
+                                       options.backend + " is neither cpu nor reference, and there is no --plugin");
+        if (!options.plugin.empty() && backend->count() == 0) options.backend.clear();
+    });
     command.add_option("--repeat", options.repeat, "Run so often and report the times")
         ->type_name("N")
         ->check(range(1, 100000000));
@@ -207,6 +220,7 @@ Command add_compare(CLI::App& app, CompareOptions& options) {
                      "DIR: expected outputs output_0.npy ...")
         ->required()
         ->type_name("reference|unfused|DIR");
+    add_plugin(*command, options.plugin);
     add_common(*command, options.common);
     add_inputs(*command, options.inputs, options.random_seed, options.bindings);
     add_rules(*command, options.rules);
@@ -355,6 +369,25 @@ Command add_rewrite(CLI::App& app, RewriteOptions& options) {
     return {command, &options.common, [&] { return rewrite_program(options); }};
 }
 
+Command add_conformance(CLI::App& app, ConformanceOptions& options) {
+    auto* command = app.add_subcommand(
+        "conformance", "Check a backend: its config, memory and launches; operators and gradients by the interpreter");
+    command->add_option("--plugin", options.plugin, "The shared library with the backend (docs/backends.md)")
+        ->required()
+        ->type_name("FILE");
+    add_repeated(*command, "--only", options.only, "Only the checks whose names begin so; may be repeated", "NAME");
+    command->add_option("--seed", options.seed, "Another seed makes other shapes and values")
+        ->type_name("N")
+        ->check(not_negative())
+        ->capture_default_str();
+    add_threads(*command, options.threads);
+    add_common(*command, options.common);
+    command->footer(
+        "Example:\n  heddle conformance --plugin libtoy.so\n"
+        "Exit status 1 if a check fails.\n");
+    return {command, &options.common, [&] { return check_conformance(options); }};
+}
+
 Command add_cache_command(CLI::App& app, CacheCommandOptions& options) {
     auto* command =
         app.add_subcommand("cache", "Show what earlier runs have compiled and kept; bound it, or remove it");
@@ -433,6 +466,7 @@ int run(int count, char** arguments) {
     GradOptions grad_options;
     VerifyOptions verify_options;
     RewriteOptions rewrite_options;
+    ConformanceOptions conformance_options;
     CacheCommandOptions cache_options;
     TargetCommandOptions target_options;
     std::string shell;
@@ -446,6 +480,7 @@ int run(int count, char** arguments) {
                                            add_rewrite(app, rewrite_options),
                                            add_cache_command(app, cache_options),
                                            add_target(app, target_options),
+                                           add_conformance(app, conformance_options),
                                            add_schema(app),
                                            add_completion(app, shell, table)};
     table = table_of(app);

@@ -39,7 +39,8 @@ struct RunOptions {
     int64_t random_seed = -1;         // below zero: inputs that are not given are an error
     std::string output_dir, output;  // a folder of .npy files; a .npz file
     int threads = 0;  // 0: all cores
-    std::string backend = "cpu";
+    std::string backend = "cpu";  // empty: the plugin's
+    std::string plugin;           // a shared library with a backend; empty: none
     int64_t repeat = 1;
     std::string profile;
     std::vector<std::string> bindings;  // "batch=4,seq=128"
@@ -75,6 +76,7 @@ struct CompareOptions {
     CacheOptions cache;
     double work = default_work;
     std::string model, with;
+    std::string plugin;  // whose backend is compared; empty: this machine's
     std::vector<std::string> inputs, bindings, rules;
     int64_t random_seed = -1;
     int threads = 0;
@@ -123,6 +125,15 @@ struct RewriteOptions {
     int64_t steps = -1;                  // below zero: to a fixed point
 };
 int rewrite_program(const RewriteOptions& options);
+
+struct ConformanceOptions {
+    CommonOptions common;
+    std::string plugin;
+    std::vector<std::string> only;  // names of checks; empty: all
+    int64_t seed = 1;
+    int threads = 0;
+};
+int check_conformance(const ConformanceOptions& options);
 
 struct CacheCommandOptions {
     CommonOptions common;

@@ -16,7 +16,9 @@ namespace {
 
 Result<std::vector<inference::Verdict>> compare_tensors(const Source& source, const std::vector<TensorData>& feeds,
                                                         const CompareOptions& options) {
-    const auto engine = open_engine(options.threads, options.cache);
+    auto backend = open_backend({}, options.plugin);
+    if (!backend) return fail(std::move(backend.error()));
+    const auto engine = open_engine(options.threads, options.cache, std::move(*backend));
     const auto progress = progress_on_terminal();
     Diagnostics notes;
     auto verdicts = inference::compare_tensors(
@@ -91,7 +93,9 @@ Result<std::vector<TensorData>> expected_outputs(const std::string& folder, cons
 Result<int> compare_outputs(const Source& source, const std::vector<TensorData>& feeds, const CompareOptions& options) {
     auto expected = expected_outputs(options.with, source);
     if (!expected) return fail(std::move(expected.error()));
-    const auto engine = open_engine(options.threads, options.cache);
+    auto backend = open_backend({}, options.plugin);
+    if (!backend) return fail(std::move(backend.error()));
+    const auto engine = open_engine(options.threads, options.cache, std::move(*backend));
     auto executable = compile_graph(source.graph, *engine, {});
     if (!executable) return fail(std::move(executable.error()));
     warn_of_cache(*engine);

@@ -168,7 +168,7 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
     } else {
         fmt::print(", run {:.3f} ms", m.run_ms.front());
     }
-    if (options.backend == "cpu") {
+    if (options.backend != "reference") {
         fmt::print("; {} launches{}, {} kernels compiled{}, {:.1f} MB", m.launches,
                    m.layout_launches > 0 ? fmt::format(" and {} for layout", m.layout_launches) : "",
                    m.kernels.compiled, m.kernels.loaded > 0 ? fmt::format(", {} loaded", m.kernels.loaded) : "",
@@ -263,7 +263,9 @@ Result<Ready> make(const RunOptions& options, const Library& library, const Give
 Result<void> run_compiled(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
                           Measured& measured) {
     const auto begin = Clock::now();
-    const auto engine = open_engine(options.threads, options.cache);
+    auto backend = open_backend(options.backend, options.plugin);
+    if (!backend) return fail(std::move(backend.error()));
+    const auto engine = open_engine(options.threads, options.cache, std::move(*backend));
     const plan::PlanOptions plan_options{.fuse = !options.unfused};
     const inference::ProgramSource source = kept_as(options, library, given, *engine);
     const auto value_of = [&](size_t, const std::string& name) {

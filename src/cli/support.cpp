@@ -15,6 +15,7 @@
 #include "explain/arguments.h"
 #include "inference/host.h"
 #include "inference/model.h"
+#include "plugins/load_plugin.h"
 #include "support/npy.h"
 
 namespace heddle::cli {
@@ -281,8 +282,19 @@ std::shared_ptr<cache::Folder> usable_folder(const CacheOptions& cache) {
 
 Target this_machine() { return inference::host_target(usable_folder({}).get()); }
 
-std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& cache) {
-    return inference::make_engine(threads, inference::make_kernel_cache(usable_folder(cache)));
+Result<std::shared_ptr<codegen::Backend>> open_backend(const std::string& name, const std::string& plugin) {
+    if (plugin.empty() || name == "cpu") return nullptr;
+    auto backend = plugins::load_plugin(plugin);
+    if (!backend || name.empty() || (*backend)->name() == name) return backend;
+    return fail({.code = "cli.backend",
+                 .summary = fmt::format("the plugin has no backend '{}'", name),
+                 .expected = fmt::format("cpu, reference, {}", (*backend)->name()),
+                 .params = {{"plugin", plugin}, {"backend", name}}});
+}
+
+std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& cache,
+                                               std::shared_ptr<codegen::Backend> backend) {
+    return inference::make_engine(threads, inference::make_kernel_cache(usable_folder(cache), std::move(backend)));
 }
 
 Result<std::shared_ptr<const runtime::Executable>> compile_graph(const Graph& graph, inference::Engine& engine,

@@ -81,8 +81,12 @@ void warn(const Diagnostics& notes);
 std::shared_ptr<cache::Folder> usable_folder(const CacheOptions& cache);
 // What runs choose for, as it was measured by the first of them.
 Target this_machine();
-// This machine, with what earlier runs have compiled; warns where that cannot be used.
-std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& cache);
+// A plugin's backend by its name, or whichever the plugin has where the name is empty; null for "cpu". Codes cli.backend,
+// those of load_plugin.
+Result<std::shared_ptr<codegen::Backend>> open_backend(const std::string& name, const std::string& plugin);
+// This machine, with what earlier runs have compiled; warns where that cannot be used. Null stands for its own backend.
+std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& cache,
+                                               std::shared_ptr<codegen::Backend> backend = nullptr);
 // Warns of what the plan has to say.
 Result<std::shared_ptr<const runtime::Executable>> compile_graph(const Graph& graph, inference::Engine& engine,
                                                                  const plan::PlanOptions& options);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/diagnostic.h"
+#include "target/compile_job.h"
 #include "target/target.h"
 
 namespace heddle {
@@ -20,6 +21,7 @@ struct Tree;
 
 namespace heddle::codegen {
 
+class Device;  // device.h
 using schedules::Tree;
 
 // Tasks [begin, end) are independent of each other, or run in order where they are of several rounds (TaskAxis).
@@ -33,15 +35,15 @@ using KernelFunction = int32_t (*)(void* const* buffers, const int64_t* numbers,
 class CompiledKernels {
 public:
     virtual ~CompiledKernels() = default;
+    // Null of a backend that has a device, which launches its kernels itself.
     virtual KernelFunction function(size_t index) const = 0;
 };
 
-class Backend {
+// Its config (ConfigSource::compile_config) says all that code follows from beside the tree: kernels are kept by it.
+class Backend : public ConfigSource {
 public:
-    virtual ~Backend() = default;
-    virtual std::string name() const = 0;
-    // Code for all trees, in order, on up to `threads` threads, as bytes that a cache may keep: equal trees, targets
-    // and builds of ours give equal ones. `progress` is told each by the thread that calls, and asked whether to go on.
+    // Code for all trees, in order, on up to `threads` threads, as bytes that a cache may keep: equal trees and configs
+    // give equal ones. `progress` is told each by the thread that calls, and asked whether to go on.
     // Code support.cancelled: then threads may still be at work on the trees, if `owner` keeps these alive.
     virtual Result<std::vector<std::string>> objects(const std::vector<const Tree*>& trees, const Target& target,
                                                      int threads, Progress* progress = nullptr,
@@ -54,6 +56,10 @@ public:
         if (!made) return fail(std::move(made.error()));
         return link({made->begin(), made->end()});
     }
+    // What kernels are scheduled for, where `machine` is the one that this process runs on.
+    virtual Target target(const Target& machine) const { return machine; }
+    // Where its kernels run. Null: in this process, as functions.
+    virtual std::shared_ptr<Device> device() { return nullptr; }
     // Until no thread is at work on what was cancelled.
     virtual void settle() {}
     // Nobody wants code for a while: memory that the compiler has come by can be had by others.

@@ -131,17 +131,21 @@ private:
 class ComputedTensors {
 public:
     ComputedTensors(const plan::Plan& plan, const runtime::Session& session, const std::vector<TensorData>& outputs)
-        : plan_(plan), session_(session), outputs_(outputs), holds_(plan.graph_tensor) {
-        for (const auto* phase : {&plan.prepare, &plan.run}) {
+        : plan_(plan), session_(session), outputs_(outputs), holds_(plan.graph_tensor) {}
+
+    Result<std::vector<Computed>> take() {
+        for (const auto* phase : {&plan_.prepare, &plan_.run}) {
             for (const auto& batch : *phase) {
-                for (const auto& launch : batch) add(launch);
+                for (const auto& launch : batch) {
+                    if (auto added = add(launch); !added) return fail(std::move(added.error()));
+                }
             }
         }
+        return std::move(list_);
     }
-    std::vector<Computed> list;
 
 private:
-    void add(const plan::Launch& launch) {
+    Result<void> add(const plan::Launch& launch) {
         const auto& tree = *plan_.trees[static_cast<size_t>(launch.tree)];
         std::set<TensorId> read;
         std::vector<int32_t> written;
@@ -161,22 +165,27 @@ private:
             TensorId tensor = plan_.graph_tensor[static_cast<size_t>(b)];
             if (tensor < 0) made_from_[b].insert(read.begin(), read.end());
             if (tensor < 0 || !buffer.packed.empty()) continue;
-            auto [place, added] = place_.try_emplace(b, list.size());
+            auto [place, added] = place_.try_emplace(b, list_.size());
             if (added) {
-                bool output = buffer.kind == plan::Buffer::Kind::output;
-                list.push_back({buffer.name,
-                                tensor,
-                                output ? outputs_[static_cast<size_t>(buffer.index)] : session_.contents(b),
-                                launch.layout,
-                                {}});
+                auto data = contents_of(b);
+                if (!data) return fail(std::move(data.error()));
+                list_.push_back({buffer.name, tensor, std::move(*data), launch.layout, {}});
             }
-            list[place->second].read.insert(read.begin(), read.end());
+            list_[place->second].read.insert(read.begin(), read.end());
         }
+        return {};
+    }
+
+    Result<TensorData> contents_of(int32_t b) const {
+        const plan::Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
+        if (buffer.kind == plan::Buffer::Kind::output) return outputs_[static_cast<size_t>(buffer.index)];
+        return session_.contents(b);
     }
 
     const plan::Plan& plan_;
     const runtime::Session& session_;
     const std::vector<TensorData>& outputs_;
+    std::vector<Computed> list_;
     std::vector<TensorId> holds_;                      // by buffer
     std::map<int32_t, std::set<TensorId>> made_from_;  // by buffer that holds no tensor of the graph: a part, a sum
     std::map<int32_t, size_t> place_;                  // buffer -> place in the list
@@ -232,7 +241,7 @@ Result<std::vector<Computed>> compute(const Graph& graph, const std::vector<Tens
     runtime::Session session(*executable, engine.pool);
     auto outputs = session.run(feeds);
     if (!outputs) return fail(std::move(outputs.error()));
-    return ComputedTensors((*executable)->plan(), session, *outputs).list;
+    return ComputedTensors((*executable)->plan(), session, *outputs).take();
 }
 
 Result<std::vector<Verdict>> compare_with_reference(const Graph& graph, const std::vector<TensorData>& feeds,

@@ -9,8 +9,10 @@
 
 namespace heddle::inference {
 
-std::shared_ptr<runtime::KernelCache> make_kernel_cache(std::shared_ptr<cache::Folder> folder) {
-    return std::make_shared<runtime::KernelCache>(std::make_shared<backends::LlvmBackend>(), std::move(folder));
+std::shared_ptr<runtime::KernelCache> make_kernel_cache(std::shared_ptr<cache::Folder> folder,
+                                                        std::shared_ptr<codegen::Backend> backend) {
+    if (!backend) backend = std::make_shared<backends::LlvmBackend>();
+    return std::make_shared<runtime::KernelCache>(std::move(backend), std::move(folder));
 }
 
 std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::KernelCache> kernels,
@@ -18,10 +20,10 @@ std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::Kernel
     auto engine = std::make_shared<Engine>();
     if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     engine->pool = std::make_shared<ThreadPool>(threads);
-    engine->arena = std::make_shared<runtime::Arena>(threads);
+    engine->arena = std::make_shared<runtime::Arena>(threads, kernels->device());
     engine->kernels = std::move(kernels);
     engine->prepared = std::move(prepared);
-    engine->target = host_target(engine->kernels->folder().get());
+    engine->target = engine->kernels->backend().target(host_target(engine->kernels->folder().get()));
     return engine;
 }
 

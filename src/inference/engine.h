@@ -23,16 +23,17 @@ struct Engine {
     std::timed_mutex running;  // a pool has one caller at a time, and so has the arena
 };
 
-// With a folder that keeps code for other processes, or without.
-std::shared_ptr<runtime::KernelCache> make_kernel_cache(std::shared_ptr<cache::Folder> folder = nullptr);
-// This machine, with so many threads; 0: all cores.
+// With a folder that keeps code for other processes, or without. Null stands for the backend of this machine.
+std::shared_ptr<runtime::KernelCache> make_kernel_cache(std::shared_ptr<cache::Folder> folder = nullptr,
+                                                        std::shared_ptr<codegen::Backend> backend = nullptr);
+// This machine, with so many threads; 0: all cores. Programs run on the device of the kernels' backend, if it has one.
 std::shared_ptr<Engine> make_engine(
     int threads, std::shared_ptr<runtime::KernelCache> kernels = make_kernel_cache(),
     std::shared_ptr<runtime::PreparedStore> prepared = std::make_shared<runtime::PreparedStore>());
 
 // Plans and compiles. What fails by a mistake of ours is compiled again without passes and fusion, which the plan's
 // notes tell. The caller holds `running` where others use the engine too. Codes inference.broken (an exception),
-// support.cancelled (by options.progress).
+// support.cancelled (by options.progress), those of Executable::make.
 Result<std::shared_ptr<const runtime::Executable>> compile(const Graph& graph, Engine& engine,
                                                            const plan::PlanOptions& options = {});
 

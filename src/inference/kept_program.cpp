@@ -37,8 +37,18 @@ enum class Place : uint64_t {
 };
 constexpr int64_t largest_here = 64 << 10;
 
+// Empty where the backend has no config: then nothing is kept.
 std::string base_key(const ProgramSource& source, const Engine& engine, const plan::PlanOptions& options) {
-    return fmt::format("{}\n{}\nfused {}\n{}", cache::identity(), print(engine.target), options.fuse, source.key);
+    const CompileRequest request{.target = engine.target, .program = {}, .derivation = {}};
+    const auto config = compile_config_for(engine.kernels->backend(), request);
+    if (!config) return {};
+    return fmt::format("{}\n{}\n{}\nfused {}\n{}", cache::identity(), canonical_bytes(*config), print(engine.target),
+                       options.fuse, source.key);
+}
+
+// Prepared memory of a device is not kept.
+bool can_keep(const ProgramSource& source, const Engine& engine) {
+    return !source.key.empty() && !engine.kernels->device();
 }
 
 std::span<const std::byte> bytes_of(const TensorData& data) {
@@ -286,8 +296,9 @@ std::optional<std::vector<Deciding>> deciding_at(const std::string& key, cache::
 std::optional<KeptProgram> find_program(const ProgramSource& source, const ValueOf& value_of, Engine& engine,
                                         const plan::PlanOptions& options) {
     const auto folder = engine.kernels->folder();
-    if (!folder || source.key.empty()) return std::nullopt;
+    if (!folder || !can_keep(source, engine)) return std::nullopt;
     std::string key = base_key(source, engine, options);
+    if (key.empty()) return std::nullopt;
     for (int step = 0; step < most_steps; step++) {
         const auto file = folder->find(cache::Kind::program, key);
         if (!file) return std::nullopt;
@@ -305,10 +316,11 @@ std::vector<runtime::Block> keep_program(const ProgramSource& source, const Valu
                                          const KeptProgram& program, Engine& engine, const plan::PlanOptions& options) {
     const auto folder = engine.kernels->folder();
     const Plan& plan = program.executable->plan();
-    if (!folder || source.key.empty() || !plan.notes.empty()) return {};
+    if (!folder || !can_keep(source, engine) || !plan.notes.empty()) return {};
     const auto constants = constants_of(plan);
     if (!constants) return {};
     std::string key = base_key(source, engine, options);
+    if (key.empty()) return {};
     std::vector<Deciding> left;
     for (const auto& [input, value] : plan.decided)
         left.push_back({static_cast<size_t>(input), program.input_names[static_cast<size_t>(input)]});

@@ -31,7 +31,8 @@ struct KeptProgram {
 using ValueOf = std::function<const TensorData*(size_t place, const std::string& name)>;
 
 // The program that was kept for this source and these values of the inputs that decide it. Null: there is none, or it
-// is damaged, or made for another machine or by another build.
+// is damaged, or made for another machine, by another build or for another backend, or the backend has a device, whose
+// programs are not kept.
 std::optional<KeptProgram> find_program(const ProgramSource& source, const ValueOf& value_of, Engine& engine,
                                         const plan::PlanOptions& options = {});
 // Keeps it, if it is one that is made in the same way again: not where a mistake of ours stood in the way

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/device.h"
 #include "support/tensor_data.h"
 
 namespace heddle::runtime {
@@ -23,7 +24,7 @@ Result<bool> Arena::take(const plan::Plan& plan, User user) {
         workspace_.reset();  // before there is more
         workspace_bytes_ = plan.workspace_bytes;
         last_ = 0;
-        workspace_ = allocate_buffer(static_cast<size_t>(workspace_bytes_));
+        workspace_ = allocate_on(device_.get(), workspace_bytes_);
         if (!workspace_) return out_of_memory(plan.workspace_bytes);
     }
     for (auto& memory : scratch_) {
@@ -86,5 +87,18 @@ private:
 }  // namespace
 
 void fill_margins(std::byte* memory, const plan::Buffer& buffer) { MarginFiller(memory, buffer).fill(0, 0); }
+
+Result<void> fill_margins(codegen::Device& device, std::byte* memory, const plan::Buffer& buffer) {
+    const auto bytes = static_cast<size_t>(buffer.bytes);
+    const auto host = allocate_buffer(bytes);
+    if (!host) return out_of_memory(buffer.bytes);
+    fill_margins(host.get(), buffer);
+    return device.copy_to(memory, {host.get(), bytes});
+}
+
+std::shared_ptr<std::byte> allocate_on(codegen::Device* device, int64_t bytes) {
+    const auto size = static_cast<size_t>(bytes);
+    return device ? device->allocate(std::max<size_t>(size, 1)) : allocate_buffer(size);
+}
 
 }  // namespace heddle::runtime

@@ -2,135 +2,15 @@
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <cstring>
 
 #include <fmt/format.h>
 
-#include "cache/folder.h"
-#include "cache/identity.h"
+#include "codegen/device.h"
 #include "runtime/launcher.h"
 #include "runtime/prepared.h"
-#include "support/file.h"
-#include "support/progress.h"
 
 namespace heddle::runtime {
-
-// A kernel that this process has not, and its code: what the folder keeps, or bytes of our own.
-struct KernelCache::Missing {
-    size_t place = 0;  // among the plan's trees
-    const schedules::Tree* tree = nullptr;
-    const std::string* key = nullptr;
-    std::optional<MappedFile> kept;
-    std::string made;
-
-    std::string_view code() const {
-        if (!kept) return made;
-        return {reinterpret_cast<const char*>(kept->bytes.data()), kept->bytes.size()};
-    }
-};
-
-namespace {
-
-// What people know a kernel by: the first tensor that it writes.
-std::string label_of(const plan::Plan& plan, const schedules::Tree* tree) {
-    for (const auto* phase : {&plan.prepare, &plan.run}) {
-        for (const plan::Batch& batch : *phase) {
-            for (const plan::Launch& launch : batch) {
-                if (plan.trees[static_cast<size_t>(launch.tree)].get() == tree) return launch.name;
-            }
-        }
-    }
-    return tree->name;
-}
-
-}  // namespace
-
-// A tree's key says all that its code follows from but who made it.
-std::string KernelCache::disk_key(const std::string& key) const {
-    return fmt::format("{}, {}: {}", cache::identity(), backend_->name(), key);
-}
-
-Result<void> KernelCache::compile(std::vector<Missing>& missing, const plan::Plan& plan, int threads,
-                                  Progress* progress) {
-    std::vector<const schedules::Tree*> trees;
-    std::vector<Missing*> places;
-    for (Missing& kernel : missing) {
-        if (kernel.kept) continue;
-        trees.push_back(kernel.tree);
-        places.push_back(&kernel);
-    }
-    const auto number = static_cast<int64_t>(trees.size());
-    if (auto wanted = begin_stage(progress, Stage::code, number); !wanted || trees.empty()) return wanted;
-    // Whatever of a cancelled one is still being made needs its trees.
-    auto owner = std::make_shared<std::vector<std::shared_ptr<const schedules::Tree>>>(plan.trees);
-    auto objects = backend_->objects(trees, plan.target, threads, progress, std::move(owner));
-    if (!objects) return fail(std::move(objects.error()));
-    for (size_t i = 0; i < places.size(); i++) places[i]->made = std::move((*objects)[i]);
-    return {};
-}
-
-Result<void> KernelCache::add(const std::vector<Missing>& missing, std::vector<Entry>& entries, Progress* progress) {
-    const auto number = static_cast<int64_t>(missing.size());
-    if (auto wanted = begin_stage(progress, Stage::link, number); !wanted || missing.empty()) return wanted;
-    std::vector<std::string_view> objects;
-    int64_t bytes = 0;
-    for (const Missing& kernel : missing) {
-        objects.push_back(kernel.code());
-        bytes += static_cast<int64_t>(objects.back().size());
-    }
-    auto code = backend_->link(objects);
-    if (!code) return fail(std::move(code.error()));
-    if (auto wanted = step_done(progress, number); !wanted) return wanted;
-    std::erase_if(known_, [](const auto& kernel) { return kernel.second.code.expired(); });
-    for (size_t i = 0; i < missing.size(); i++) {
-        const Entry entry{*code, (*code)->function(i), bytes};
-        entries[missing[i].place] = entry;
-        known_.insert_or_assign(*missing[i].key, Known{*code, entry.function, bytes});
-    }
-    return {};
-}
-
-void KernelCache::make_way(const plan::Plan& plan) {
-    constexpr int64_t little = 16 << 20;  // to come back costs a compile of one kernel a tenth of its time
-    if (plan.prepared_bytes() > little) backend_->rest();
-}
-
-Result<std::vector<KernelCache::Entry>> KernelCache::functions(const plan::Plan& plan, int threads,
-                                                               KernelCounts* counts, Progress* progress) {
-    constexpr std::chrono::milliseconds patience{10};
-    std::unique_lock lock(mutex_, std::defer_lock);
-    while (!lock.try_lock_for(patience)) {
-        if (is_cancelled(progress)) return cancelled();
-    }
-    const auto folder = this->folder();
-    std::vector<Entry> entries(plan.trees.size());
-    std::vector<Missing> missing;
-    for (size_t i = 0; i < plan.trees.size(); i++) {
-        if (const auto known = known_.find(plan.keys[i]); known != known_.end())
-            entries[i] = {known->second.code.lock(), known->second.function, known->second.code_bytes};
-        if (entries[i].code) continue;
-        missing.push_back({.place = i, .tree = plan.trees[i].get(), .key = &plan.keys[i], .kept = {}, .made = {}});
-        if (folder) missing.back().kept = folder->find(cache::Kind::kernel, disk_key(plan.keys[i]));
-        (missing.back().kept ? counts->loaded : counts->compiled)++;
-    }
-    if (auto made = compile(missing, plan, threads, progress); !made) return fail(std::move(made.error()));
-    auto added = add(missing, entries, progress);
-    if (!added && !is_cancelled_error(added.error()) &&
-        counts->loaded > 0) {  // kept by a build that made no code of it
-        for (Missing& kernel : missing) kernel.kept.reset();
-        *counts = {.compiled = static_cast<int64_t>(missing.size())};
-        if (auto made = compile(missing, plan, threads, progress); !made) return fail(std::move(made.error()));
-        added = add(missing, entries, progress);
-    }
-    if (!added) return fail(std::move(added.error()));
-    for (const Missing& kernel : missing) {
-        if (folder && !kernel.kept)
-            folder->store(cache::Kind::kernel, disk_key(*kernel.key), label_of(plan, kernel.tree),
-                          std::as_bytes(std::span(kernel.made)));
-    }
-    return entries;
-}
 
 namespace {
 
@@ -164,16 +44,18 @@ int64_t bytes_of(const plan::Plan& plan) {
 Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, KernelCache& cache, ThreadPool& pool,
                                                            Progress* progress, PreparedStore* store) {
     auto executable = std::make_shared<Executable>();
-    auto functions = cache.functions(plan, pool.threads(), &executable->kernels_, progress);
-    if (!functions) return fail(std::move(functions.error()));
+    auto kernels = cache.kernels(plan, pool.threads(), &executable->counts_, progress);
+    if (!kernels) return fail(std::move(kernels.error()));
+    executable->device_ = cache.device();
     PreparedStore own;
     if (!store) store = &own;
     cache.make_way(plan);
-    auto prepared = prepare(plan, *functions, pool, *store, progress);
+    auto prepared = prepare(plan, *kernels, pool, *store, executable->device_.get(), progress);
     if (!prepared) return fail(std::move(prepared.error()));
     give_up_constants(plan);
-    share_constants(plan, *prepared, *store);
-    executable->functions_ = std::move(*functions);
+    if (!executable->device_) share_constants(plan, *prepared, *store);
+    executable->kernels_ = std::move(kernels->kernels);
+    executable->config_ = std::move(kernels->config);
     executable->plan_ = std::move(plan);
     executable->prepared_ = std::move(*prepared);
     return executable;
@@ -183,12 +65,13 @@ Result<std::shared_ptr<const Executable>> Executable::make_prepared(plan::Plan p
                                                                     ThreadPool& pool,
                                                                     std::vector<std::shared_ptr<std::byte>> prepared,
                                                                     PreparedStore& store) {
-    assert(prepared.size() == plan.buffers.size());
+    assert(prepared.size() == plan.buffers.size() && !cache.device());
     auto executable = std::make_shared<Executable>();
-    auto functions = cache.functions(plan, pool.threads(), &executable->kernels_);
-    if (!functions) return fail(std::move(functions.error()));
+    auto kernels = cache.kernels(plan, pool.threads(), &executable->counts_);
+    if (!kernels) return fail(std::move(kernels.error()));
     share_constants(plan, prepared, store);
-    executable->functions_ = std::move(*functions);
+    executable->kernels_ = std::move(kernels->kernels);
+    executable->config_ = std::move(kernels->config);
     executable->plan_ = std::move(plan);
     executable->prepared_ = std::move(prepared);
     return executable;
@@ -206,7 +89,7 @@ std::shared_ptr<const Executable> Executable::to_run(std::vector<std::shared_ptr
 
 std::span<const std::byte> Executable::prepared(int32_t buffer) const {
     const auto b = static_cast<size_t>(buffer);
-    if (!prepared_[b]) return {};
+    if (!prepared_[b] || device_) return {};
     return {prepared_[b].get(), static_cast<size_t>(plan_.buffers[b].bytes)};
 }
 
@@ -214,13 +97,13 @@ std::span<const std::byte> Executable::prepared(int32_t buffer) const {
 std::byte* Executable::fixed_address(int32_t buffer) const {
     const plan::Buffer& b = plan_.buffers[static_cast<size_t>(buffer)];
     // Kernels only read constants (plan::verify); the signature has no place to say so.
-    if (b.kind == plan::Buffer::Kind::constant) return const_cast<std::byte*>(b.constant->data());
+    if (b.kind == plan::Buffer::Kind::constant && !device_) return const_cast<std::byte*>(b.constant->data());
     return prepared_[static_cast<size_t>(buffer)].get();
 }
 
 MemoryInUse Executable::memory() const {
     MemoryInUse memory{{this, bytes_of(plan_)}};
-    for (const KernelCache::Entry& kernel : functions_) memory.emplace(kernel.code.get(), kernel.code_bytes);
+    for (const KernelCode& kernel : kernels_) memory.emplace(kernel.code.get(), kernel.code_bytes);
     for (size_t b = 0; b < plan_.buffers.size(); b++) {
         const plan::Buffer& buffer = plan_.buffers[b];
         if (prepared_[b]) memory.emplace(prepared_[b].get(), buffer.bytes);
@@ -242,7 +125,9 @@ Session::Session(std::shared_ptr<const Executable> executable, std::shared_ptr<T
                  std::shared_ptr<Arena> arena)
     : executable_(std::move(executable)),
       pool_(std::move(pool)),
-      arena_(arena ? std::move(arena) : std::make_shared<Arena>(pool_->threads())),
+      arena_(arena && arena->device() == executable_->device()
+                 ? std::move(arena)
+                 : std::make_shared<Arena>(pool_->threads(), executable_->device())),
       user_(arena_->new_user()) {}
 
 int64_t Session::bytes() const {
@@ -321,11 +206,19 @@ std::vector<TensorData> Session::make_outputs() const {
     return outputs;
 }
 
-TensorData Session::contents(int32_t index) const {
+Result<TensorData> Session::contents(int32_t index) const {
     const plan::Plan& p = executable_->plan();
     const plan::Buffer& buffer = p.buffers[static_cast<size_t>(index)];
     bool of_session = buffer.kind == plan::Buffer::Kind::workspace || buffer.kind == plan::Buffer::Kind::margins;
     const std::byte* memory = of_session ? arena_->workspace() + buffer.offset : executable_->fixed_address(index);
+    std::shared_ptr<std::byte> host;
+    if (codegen::Device* device = executable_->device().get()) {
+        host = allocate_buffer(static_cast<size_t>(buffer.bytes));
+        if (!host) return out_of_memory(buffer.bytes);
+        if (auto done = device->copy_from({host.get(), static_cast<size_t>(buffer.bytes)}, memory); !done)
+            return fail(std::move(done.error()));
+        memory = host.get();
+    }
     TensorData result(buffer.dtype, buffer.storage.extent);
     auto strides = buffer.storage.strides();
     std::vector<int64_t> point(strides.size(), 0);
@@ -345,27 +238,79 @@ Result<std::vector<TensorData>> Session::run(const std::vector<TensorData>& inpu
     return outputs;
 }
 
+Result<void> Session::fill_new_margins() {
+    for (const plan::Buffer& buffer : executable_->plan().buffers) {
+        if (buffer.kind != plan::Buffer::Kind::margins || buffer.first < 0) continue;
+        std::byte* memory = arena_->workspace() + buffer.offset;
+        if (!executable_->device())
+            fill_margins(memory, buffer);
+        else if (auto done = fill_margins(*executable_->device(), memory, buffer); !done)
+            return done;
+    }
+    return {};
+}
+
+// What callers give, and what they will get, in memory of the device.
+Result<void> Session::stage_inputs(const std::vector<TensorData>& inputs) {
+    codegen::Device& device = *executable_->device();
+    const auto& buffers = executable_->plan().buffers;
+    staged_.resize(buffers.size());
+    for (size_t b = 0; b < buffers.size(); b++) {
+        const plan::Buffer& buffer = buffers[b];
+        const bool is_input = buffer.kind == plan::Buffer::Kind::input;
+        if (!is_input && buffer.kind != plan::Buffer::Kind::output) continue;
+        if (!staged_[b]) staged_[b] = allocate_on(&device, buffer.bytes);
+        if (!staged_[b]) return out_of_memory(buffer.bytes);
+        if (!is_input) continue;
+        const TensorData& given = inputs[static_cast<size_t>(buffer.index)];
+        auto done = device.copy_to(staged_[b].get(), {given.data(), static_cast<size_t>(given.byte_size())});
+        if (!done) return done;
+    }
+    return {};
+}
+
+Result<void> Session::take_outputs(std::vector<TensorData>& outputs) const {
+    const auto& buffers = executable_->plan().buffers;
+    for (size_t b = 0; b < buffers.size(); b++) {
+        if (buffers[b].kind != plan::Buffer::Kind::output) continue;
+        TensorData& wanted = outputs[static_cast<size_t>(buffers[b].index)];
+        auto done = executable_->device()->copy_from({wanted.mutable_data(), static_cast<size_t>(wanted.byte_size())},
+                                                     staged_[b].get());
+        if (!done) return done;
+    }
+    return {};
+}
+
 Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs) {
     const plan::Plan& p = executable_->plan();
+    if (!expected_) return expected_;
     if (auto fine = check_inputs(p.input_names, p.input_types, inputs); !fine) return fine;
     if (auto fine = check_decided(p, inputs); !fine) return fine;
     const auto as_left = arena_->take(p, user_);
     if (!as_left) return fail(as_left.error());
     if (!*as_left) {
-        for (const plan::Buffer& buffer : p.buffers) {
-            if (buffer.kind == plan::Buffer::Kind::margins && buffer.first >= 0)
-                fill_margins(arena_->workspace() + buffer.offset, buffer);
+        if (auto filled = fill_new_margins(); !filled) {
+            user_ = arena_->new_user();  // whose margins the next run fills
+            return filled;
         }
+    }
+    codegen::Device* const device = executable_->device().get();
+    if (device) {
+        if (auto staged = stage_inputs(inputs); !staged) return staged;
     }
     auto address = [&](int32_t b) -> std::byte* {
         const plan::Buffer& buffer = p.buffers[static_cast<size_t>(b)];
         using Kind = plan::Buffer::Kind;
+        const bool of_caller = buffer.kind == Kind::input || buffer.kind == Kind::output;
+        if (of_caller && device) return staged_[static_cast<size_t>(b)].get();
         if (buffer.kind == Kind::input) return const_cast<std::byte*>(inputs[static_cast<size_t>(buffer.index)].data());
         if (buffer.kind == Kind::output) return outputs[static_cast<size_t>(buffer.index)].mutable_data();
         if (buffer.kind == Kind::workspace || buffer.kind == Kind::margins) return arena_->workspace() + buffer.offset;
         return executable_->fixed_address(b);
     };
-    return run_batches(p, p.run, executable_->functions_, address, arena_->scratch(), *pool_, profile_);
+    auto done = run_batches(p, p.run, executable_->kernels_, address, {*pool_, arena_->scratch(), device}, profile_);
+    if (!done || !device) return done;
+    return take_outputs(outputs);
 }
 
 }  // namespace heddle::runtime

@@ -1,89 +1,35 @@
 // A plan with code. An Executable is immutable and shared between threads; a Session runs it in the memory of an arena.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "codegen/backend.h"
 #include "plan/plan.h"
 #include "runtime/arena.h"
+#include "runtime/kernel_cache.h"
 #include "support/tensor_data.h"
 #include "support/thread_pool.h"
 
-namespace heddle::cache {
-class Folder;
-}
-
 namespace heddle::runtime {
 
-// How often KernelCache had to compile.
-struct KernelCounts {
-    int64_t compiled = 0;
-    int64_t loaded = 0;  // from the folder
-};
-
 class PreparedStore;
-
-// Compiled kernels by key, for all plans of a process: a new shape of a known class compiles nothing. Code is there as
-// long as a plan has it; with a folder it is kept for later plans, and other processes, too.
-class KernelCache {
-public:
-    explicit KernelCache(std::shared_ptr<codegen::Backend> backend, std::shared_ptr<cache::Folder> folder = nullptr)
-        : backend_(std::move(backend)), folder_(std::move(folder)) {}
-
-    struct Entry {
-        std::shared_ptr<codegen::CompiledKernels> code;
-        codegen::KernelFunction function = nullptr;
-        int64_t code_bytes = 0;  // of all kernels of `code`
-    };
-    // Null: none.
-    std::shared_ptr<cache::Folder> folder() const { return folder_; }
-    void use_folder(std::shared_ptr<cache::Folder> folder) { folder_ = std::move(folder); }
-
-    // Functions of all trees of the plan; `counts`: of those that were not known. Nothing is kept of what is cancelled.
-    Result<std::vector<Entry>> functions(const plan::Plan& plan, int threads, KernelCounts* counts,
-                                         Progress* progress = nullptr);
-
-    // Until no thread is at work on what was cancelled: before a process ends.
-    void settle() { backend_->settle(); }
-    // Before this plan's weights come to memory: the compiler's own goes (codegen/backend.h), if it counts beside them.
-    void make_way(const plan::Plan& plan);
-
-private:
-    struct Missing;
-    std::string disk_key(const std::string& key) const;
-    Result<void> compile(std::vector<Missing>& missing, const plan::Plan& plan, int threads, Progress* progress);
-    Result<void> add(const std::vector<Missing>& missing, std::vector<Entry>& entries, Progress* progress);
-
-    std::shared_ptr<codegen::Backend> backend_;
-    std::atomic<std::shared_ptr<cache::Folder>> folder_;
-    std::timed_mutex mutex_;
-    struct Known {
-        std::weak_ptr<codegen::CompiledKernels> code;
-        codegen::KernelFunction function = nullptr;
-        int64_t code_bytes = 0;
-    };
-    std::map<std::string, Known> known_;
-};
 
 // Memory by where it begins: what several programs share they name by the same address.
 using MemoryInUse = std::map<const void*, int64_t>;
 
 class Executable {
 public:
-    // Compiles and runs `prepare` on the pool: the stages code, link and prepare. What `store` has is not prepared
-    // again; null stands for one of its own. Constants that only `prepare` reads are given up afterwards. Code
-    // support.cancelled, and those of the backend.
+    // Compiles and runs `prepare`, on the pool or the backend's device: the stages code, link and prepare. What `store`
+    // has is not prepared again; null stands for one of its own. Constants that only `prepare` reads are given up
+    // afterwards. Code support.cancelled, and those of KernelCache::kernels and of the device.
     static Result<std::shared_ptr<const Executable>> make(plan::Plan plan, KernelCache& cache, ThreadPool& pool,
                                                           Progress* progress = nullptr, PreparedStore* store = nullptr);
-    // With what another executable of this plan has prepared, by buffer (aligned, with slack behind; only read).
+    // With what another executable of this plan has prepared, by buffer (aligned, with slack behind; only read): of a
+    // backend without a device.
     static Result<std::shared_ptr<const Executable>> make_prepared(plan::Plan plan, KernelCache& cache,
                                                                    ThreadPool& pool,
                                                                    std::vector<std::shared_ptr<std::byte>> prepared,
@@ -94,8 +40,12 @@ public:
     std::shared_ptr<const Executable> to_run(std::vector<std::shared_ptr<std::byte>> blocks = {}) const;
 
     const plan::Plan& plan() const { return plan_; }
-    KernelCounts kernels() const { return kernels_; }
-    // Of a prepared buffer, or a constant that comes from the store, that runs read; else empty.
+    KernelCounts kernels() const { return counts_; }
+    // What its kernels were compiled under.
+    const CompileConfig& config() const { return config_; }
+    // Where they run, and whose memory prepared buffers are. Null: in this process.
+    const std::shared_ptr<codegen::Device>& device() const { return device_; }
+    // Of a prepared buffer, or a constant that comes from the store, that runs read; else empty. Not of a device.
     std::span<const std::byte> prepared(int32_t buffer) const;
     const std::shared_ptr<std::byte>& block(int32_t buffer) const { return prepared_[static_cast<size_t>(buffer)]; }
     // Code, prepared memory, constants that are copies of its own, and about what the plan takes.
@@ -108,9 +58,11 @@ private:
     std::byte* fixed_address(int32_t buffer) const;
 
     plan::Plan plan_;
-    std::vector<KernelCache::Entry> functions_;
+    std::vector<KernelCode> kernels_;
+    CompileConfig config_;
+    std::shared_ptr<codegen::Device> device_;
     std::vector<std::shared_ptr<std::byte>> prepared_;  // by buffer, and constants from the store
-    KernelCounts kernels_;
+    KernelCounts counts_;
 };
 
 // How long one launch of a run took, for profiles.
@@ -130,11 +82,16 @@ Diagnostic wrong_dtype(const std::string& input, const TensorType& expected, con
 
 class Session {
 public:
-    // Sessions with one arena run one at a time, as those with one pool do. Null stands for an arena of its own.
+    // Sessions with one arena run one at a time, as those with one pool do. Null stands for an arena of its own, as
+    // does one of another device.
     Session(std::shared_ptr<const Executable> executable, std::shared_ptr<ThreadPool> pool,
             std::shared_ptr<Arena> arena = nullptr);
 
     const Executable& executable() const { return *executable_; }
+
+    // What the program was planned by holds for kernels of this config alone: under another one `run` launches nothing
+    // (backends.config_mismatch).
+    void expect(const CompileConfig& queried) { expected_ = check_same_config(queried, executable_->config()); }
 
     // One tensor a graph input, in order, of its dtype and shape (codes of check_inputs), and of the value that the
     // plan holds for (runtime.decided_input). The results are the caller's. An index out of range:
@@ -147,16 +104,22 @@ public:
     // With a profile, launches of a batch run one after another, each timed.
     void set_profile(std::vector<LaunchTime>* profile) { profile_ = profile; }
     // The contents of a buffer of the session or of `prepare` after a run, row-major; not of packed ones. Of memory
-    // that buffers share (without PlanOptions::keep_all), or sessions, what came last.
-    TensorData contents(int32_t buffer) const;
+    // that buffers share (without PlanOptions::keep_all), or sessions, what came last. Codes of the device.
+    Result<TensorData> contents(int32_t buffer) const;
 
     int64_t bytes() const;  // that a run needs of the arena
 
 private:
+    Result<void> fill_new_margins();
+    Result<void> stage_inputs(const std::vector<TensorData>& inputs);
+    Result<void> take_outputs(std::vector<TensorData>& outputs) const;
+
     std::shared_ptr<const Executable> executable_;
     std::shared_ptr<ThreadPool> pool_;
     std::shared_ptr<Arena> arena_;
     Arena::User user_;
+    Result<void> expected_;
+    std::vector<std::shared_ptr<std::byte>> staged_;  // by buffer: inputs and outputs on the device
     std::vector<LaunchTime>* profile_ = nullptr;
 };
 

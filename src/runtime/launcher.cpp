@@ -10,16 +10,20 @@
 
 #include <fmt/format.h>
 
+#include "codegen/device.h"
 #include "support/progress.h"
 
 namespace heddle::runtime {
 namespace {
 
+// A failing kernel writes the point into the first bytes, whatever scratch it asked for.
+constexpr int64_t least_scratch = 64;
+
 // One launch made ready: pointers at coordinate zero.
 struct Ready {
-    codegen::KernelFunction function = nullptr;
+    const KernelCode* kernel = nullptr;
     const plan::Launch* launch = nullptr;
-    std::vector<void*> buffers;  // without the scratch
+    std::vector<std::byte*> buffers;  // without the scratch
     bool in_rounds() const { return launch->rounds > 1; }
     int64_t first_task = 0;  // in the batch
 };
@@ -42,19 +46,19 @@ struct Failure {
     }
 };
 
-std::unexpected<Diagnostics> out_of_range(const plan::Plan& plan, const Failure& failure) {
-    const int64_t(&point)[3] = failure.point;
-    const auto& buffers = failure.launch->buffers;
+std::unexpected<Diagnostics> out_of_range(const plan::Plan& plan, const plan::Launch& launch,
+                                          const int64_t (&point)[3]) {
+    const auto& buffers = launch.buffers;
     const auto memory = static_cast<size_t>(point[0]);
     std::string indexed = "a value that it computes before";
     if (memory < buffers.size()) indexed = fmt::format("'{}'", plan.buffers[static_cast<size_t>(buffers[memory])].name);
-    return fail({.code = "runtime.index_out_of_range",
-                 .summary = fmt::format("computing '{}', an index read from a tensor lies outside of {}",
-                                        failure.launch->name, indexed),
-                 .expected = fmt::format("0 <= index < {}", point[2]),
-                 .found = std::to_string(point[1]),
-                 .reason = "the index is data, so it could only be checked while running",
-                 .params = {{"launch", failure.launch->name}}});
+    return fail(
+        {.code = "runtime.index_out_of_range",
+         .summary = fmt::format("computing '{}', an index read from a tensor lies outside of {}", launch.name, indexed),
+         .expected = fmt::format("0 <= index < {}", point[2]),
+         .found = std::to_string(point[1]),
+         .reason = "the index is data, so it could only be checked while running",
+         .params = {{"launch", launch.name}}});
 }
 
 class BatchRunner {
@@ -94,17 +98,14 @@ private:
                 failure.note(ready.first_task + low, *ready.launch, scratch_[static_cast<size_t>(thread)].get());
             }
         });
-        if (failure.launch) return out_of_range(plan_, failure);
+        if (failure.launch) return out_of_range(plan_, *failure.launch, failure.point);
         return {};
     }
 
     // All parts of a round, then all of the next one.
     Result<void> run_rounds(const Ready& ready) {
         std::vector<std::vector<void*>> buffers;
-        for (const auto& scratch : scratch_) {
-            buffers.push_back(ready.buffers);
-            buffers.back().push_back(scratch.get());
-        }
+        for (const auto& scratch : scratch_) buffers.push_back(with_scratch(ready, scratch.get()));
         const plan::Launch& launch = *ready.launch;
         const int64_t parts = launch.tasks / launch.rounds;
         Failure failure;
@@ -112,18 +113,25 @@ private:
             const auto t = static_cast<size_t>(thread);
             const int64_t task = round * parts + part;
             if (round > failure.round.load(std::memory_order_relaxed)) return;
-            if (ready.function(buffers[t].data(), launch.numbers.data(), task, task + 1) == 0) return;
+            if (ready.kernel->function(buffers[t].data(), launch.numbers.data(), task, task + 1) == 0) return;
             failure.note(task, launch, scratch_[t].get());
             failure.round.store(round, std::memory_order_relaxed);
         });
-        if (failure.launch) return out_of_range(plan_, failure);
+        if (failure.launch) return out_of_range(plan_, *failure.launch, failure.point);
         return {};
     }
 
     int32_t call(const Ready& ready, int thread, int64_t begin, int64_t end) const {
-        std::vector<void*> buffers = ready.buffers;
-        buffers.push_back(scratch_[static_cast<size_t>(thread)].get());
-        return ready.function(buffers.data(), ready.launch->numbers.data(), begin, end);
+        const std::vector<void*> buffers = with_scratch(ready, scratch_[static_cast<size_t>(thread)].get());
+        return ready.kernel->function(buffers.data(), ready.launch->numbers.data(), begin, end);
+    }
+
+    static std::vector<void*> with_scratch(const Ready& ready, std::byte* scratch) {
+        std::vector<void*> buffers;
+        buffers.reserve(ready.buffers.size() + 1);
+        buffers.assign(ready.buffers.begin(), ready.buffers.end());
+        buffers.push_back(scratch);
+        return buffers;
     }
 
     const plan::Plan& plan_;
@@ -131,15 +139,35 @@ private:
     ThreadPool& pool_;
 };
 
+// Launches in the plan's order, so that of several failing ones the first says so.
+Result<void> run_on(codegen::Device& device, const plan::Plan& plan, std::span<const Ready> batch) {
+    for (const Ready& ready : batch) {
+        const plan::Launch& launch = *ready.launch;
+        if (launch.tasks == 0) continue;
+        const auto failed = device.launch({.code = ready.kernel->code.get(),
+                                           .kernel = ready.kernel->index,
+                                           .buffers = ready.buffers,
+                                           .numbers = launch.numbers,
+                                           .tasks = launch.tasks,
+                                           .rounds = launch.rounds,
+                                           .scratch_bytes = std::max(launch.scratch_bytes, least_scratch)});
+        if (!failed) return fail(failed.error());
+        if (*failed) return out_of_range(plan, launch, {(*failed)->buffer, (*failed)->index, (*failed)->extent});
+    }
+    return {};
+}
+
 }  // namespace
 
 Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches,
-                         const std::vector<KernelCache::Entry>& functions, const BufferAddress& address,
-                         const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool,
+                         const std::vector<KernelCode>& kernels, const BufferAddress& address, const LaunchSite& site,
                          std::vector<LaunchTime>* profile, Progress* progress) {
-    BatchRunner runner(plan, scratch, pool);
+    BatchRunner runner(plan, site.scratch, site.pool);
+    auto run = [&](std::vector<Ready>& batch) {
+        return site.device ? run_on(*site.device, plan, batch) : runner.run(batch);
+    };
     auto make_ready = [&](const plan::Launch& launch) {
-        Ready ready{.function = functions[static_cast<size_t>(launch.tree)].function, .launch = &launch};
+        Ready ready{.kernel = &kernels[static_cast<size_t>(launch.tree)], .launch = &launch};
         for (int32_t b : launch.buffers)
             ready.buffers.push_back(address(b) + plan.buffers[static_cast<size_t>(b)].base);
         return ready;
@@ -149,14 +177,14 @@ Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> ba
         ready.clear();
         if (!profile) {
             for (const plan::Launch& launch : batch) ready.push_back(make_ready(launch));
-            if (auto done = runner.run(ready); !done) return done;
+            if (auto done = run(ready); !done) return done;
             if (auto wanted = step_done(progress); !wanted) return wanted;
             continue;
         }
         for (const plan::Launch& launch : batch) {
             ready.assign(1, make_ready(launch));
             auto begin = std::chrono::steady_clock::now();
-            if (auto done = runner.run(ready); !done) return done;
+            if (auto done = run(ready); !done) return done;
             std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
             profile->push_back({launch.name, launch.layout, launch.tree, time.count(), begin});
         }
@@ -166,8 +194,7 @@ Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> ba
 
 std::vector<std::shared_ptr<std::byte>> allocate_scratch(const plan::Plan& plan, int threads) {
     std::vector<std::shared_ptr<std::byte>> scratch;
-    // A failing kernel writes the point into the first bytes, whatever scratch it asked for.
-    size_t bytes = static_cast<size_t>(std::max<int64_t>(plan.scratch_bytes, 64));
+    const auto bytes = static_cast<size_t>(std::max(plan.scratch_bytes, least_scratch));
     for (int t = 0; t < threads; t++) scratch.push_back(allocate_buffer(bytes));
     return scratch;
 }

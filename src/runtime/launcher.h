@@ -1,4 +1,4 @@
-// Runs one phase of a plan: its batches in order, each batch's tasks spread over the pool.
+// Runs one phase of a plan: its batches in order, each batch's tasks spread over the pool, or launched by a device.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,16 @@ namespace heddle::runtime {
 // Where buffer i begins (not its coordinate zero).
 using BufferAddress = std::function<std::byte*(int32_t buffer)>;
 
+// Where launches run.
+struct LaunchSite {
+    ThreadPool& pool;
+    const std::vector<std::shared_ptr<std::byte>>& scratch;  // one a thread of the pool
+    codegen::Device* device =
+        nullptr;  // it launches, at addresses of its own; null: the pool, in this process's memory
+};
+
 Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches,
-                         const std::vector<KernelCache::Entry>& functions, const BufferAddress& address,
-                         const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool,
+                         const std::vector<KernelCode>& kernels, const BufferAddress& address, const LaunchSite& site,
                          std::vector<LaunchTime>* profile, Progress* progress = nullptr);
 
 std::vector<std::shared_ptr<std::byte>> allocate_scratch(const plan::Plan& plan, int threads);

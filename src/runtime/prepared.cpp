@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "cache/hash.h"
+#include "codegen/device.h"
 #include "runtime/arena.h"
 #include "runtime/launcher.h"
 #include "support/descriptor.h"
@@ -60,12 +61,17 @@ bool writes(const plan::Plan& plan, const Launch& launch, size_t i) {
     return plan.trees[static_cast<size_t>(launch.tree)]->memories[i].kind != schedules::Memory::Kind::input;
 }
 
+// Whose memory and whose code: nothing is shared between devices, or by backends whose results may differ.
+std::string origin_of(const CompileConfig& config, const codegen::Device* device) {
+    return fmt::format("{} on {}", cache::digest(canonical_bytes(config)), static_cast<const void*>(device));
+}
+
 // Of all buffers after `prepare`.
-std::vector<Contents> contents_of(const plan::Plan& plan) {
+std::vector<Contents> contents_of(const plan::Plan& plan, const std::string& origin) {
     std::vector<Contents> contents(plan.buffers.size());
     for (const plan::Batch& batch : plan.prepare) {
         for (const Launch& launch : batch) {
-            std::string all = fmt::format("{}\n{} of {}", plan.keys[static_cast<size_t>(launch.tree)],
+            std::string all = fmt::format("{}\n{}\n{} of {}", origin, plan.keys[static_cast<size_t>(launch.tree)],
                                           fmt::join(launch.numbers, " "), launch.tasks);
             PreparedStore::Owners owners;
             for (int32_t b : launch.buffers) {
@@ -90,12 +96,16 @@ std::vector<Contents> contents_of(const plan::Plan& plan) {
 
 class Preparation {
 public:
-    Preparation(const plan::Plan& plan, PreparedStore& store)
+    Preparation(const plan::Plan& plan, PreparedStore& store, const std::string& origin, codegen::Device* device)
         : plan_(plan),
           store_(store),
-          contents_(contents_of(plan)),
+          device_(device),
+          contents_(contents_of(plan, origin)),
           blocks_(plan.buffers.size()),
           last_(blocks_.size()) {
+        for (size_t b = 0; b < blocks_.size(); b++) {
+            if (is_constant(b) && is_kept(b)) contents_[b] = on_device(contents_of(*plan.buffers[b].constant), origin);
+        }
         for (size_t b = 0; b < blocks_.size(); b++) {
             if (is_kept(b)) blocks_[b] = store_.find(contents_[b].key);
         }
@@ -104,20 +114,19 @@ public:
         find_last();
     }
 
-    Result<std::vector<Block>> run(const std::vector<KernelCache::Entry>& functions, ThreadPool& pool,
-                                   Progress* progress) {
-        const auto scratch = allocate_scratch(plan_, pool.threads());
+    Result<std::vector<Block>> run(const std::vector<KernelCode>& kernels, ThreadPool& pool, Progress* progress) {
+        const auto scratch = device_ ? std::vector<Block>() : allocate_scratch(plan_, pool.threads());
         const auto address = [this](int32_t b) {
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
             // Kernels only read constants (plan::verify); the signature has no place to say so.
-            return buffer.constant ? const_cast<std::byte*>(buffer.constant->data())
-                                   : blocks_[static_cast<size_t>(b)].get();
+            return buffer.constant && !device_ ? const_cast<std::byte*>(buffer.constant->data())
+                                               : blocks_[static_cast<size_t>(b)].get();
         };
         for (size_t i = 0; i < batches_.size(); i++) {
             if (auto there = allocate(batches_[i]); !there) return fail(std::move(there.error()));
             auto done = batches_[i].empty() ? step_done(progress)
-                                            : run_batches(plan_, {&batches_[i], 1}, functions, address, scratch, pool,
-                                                          nullptr, progress);
+                                            : run_batches(plan_, {&batches_[i], 1}, kernels, address,
+                                                          {pool, scratch, device_}, nullptr, progress);
             if (!done) return fail(std::move(done.error()));
             release(i);
         }
@@ -132,7 +141,14 @@ public:
 
 private:
     bool is_prepared(size_t b) const { return plan_.buffers[b].kind == Buffer::Kind::prepared; }
-    bool is_kept(size_t b) const { return is_prepared(b) && plan_.buffers[b].first >= 0; }
+    // Whether it is a constant that needs memory of the device.
+    bool is_constant(size_t b) const { return device_ && plan_.buffers[b].constant; }
+    bool is_kept(size_t b) const { return (is_prepared(b) || is_constant(b)) && plan_.buffers[b].first >= 0; }
+
+    static Contents on_device(Contents contents, const std::string& origin) {
+        contents.key = fmt::format("{}\nconstant {}", origin, contents.key);
+        return contents;
+    }
 
     // The launches that make what is not there, from the last to the first. True if one of these also makes what was
     // found, which others read meanwhile: then that is made again, apart, and the choice is to be made anew.
@@ -175,7 +191,7 @@ private:
     Result<void> allocate(const plan::Batch& batch) {
         for (const Launch& launch : batch) {
             for (int32_t b : launch.buffers) {
-                if (!is_prepared(static_cast<size_t>(b))) continue;
+                if (!is_prepared(static_cast<size_t>(b)) && !is_constant(static_cast<size_t>(b))) continue;
                 if (auto there = allocate(static_cast<size_t>(b)); !there) return there;
             }
         }
@@ -184,9 +200,12 @@ private:
 
     Result<void> allocate(size_t b) {
         const int64_t bytes = plan_.buffers[b].bytes;
-        if (!blocks_[b]) blocks_[b] = allocate_buffer(static_cast<size_t>(bytes));
+        if (blocks_[b]) return {};
+        blocks_[b] = allocate_on(device_, bytes);
         if (!blocks_[b]) return out_of_memory(bytes);
-        return {};
+        if (!is_constant(b)) return {};
+        const TensorData& constant = *plan_.buffers[b].constant;
+        return device_->copy_to(blocks_[b].get(), {constant.data(), static_cast<size_t>(constant.byte_size())});
     }
 
     // Weights are in memory once.
@@ -201,7 +220,8 @@ private:
 
     const plan::Plan& plan_;
     PreparedStore& store_;
-    const std::vector<Contents> contents_;
+    codegen::Device* const device_;
+    std::vector<Contents> contents_;
     std::vector<Block> blocks_;
     std::vector<plan::Batch> batches_;  // as the plan's, without launches whose results are there
     std::vector<size_t> last_;
@@ -209,11 +229,11 @@ private:
 
 }  // namespace
 
-Result<std::vector<Block>> prepare(const plan::Plan& plan, const std::vector<KernelCache::Entry>& functions,
-                                   ThreadPool& pool, PreparedStore& store, Progress* progress) {
+Result<std::vector<Block>> prepare(const plan::Plan& plan, const PlanKernels& kernels, ThreadPool& pool,
+                                   PreparedStore& store, codegen::Device* device, Progress* progress) {
     const auto launches = static_cast<int64_t>(plan.prepare.size());
     if (auto wanted = begin_stage(progress, Stage::prepare, launches); !wanted) return fail(wanted.error());
-    return Preparation(plan, store).run(functions, pool, progress);
+    return Preparation(plan, store, origin_of(kernels.config, device), device).run(kernels.kernels, pool, progress);
 }
 
 void share_constants(plan::Plan& plan, std::vector<Block>& blocks, PreparedStore& store) {

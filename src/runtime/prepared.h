@@ -41,11 +41,12 @@ private:
     std::map<std::string, Entry> entries_;
 };
 
-// By buffer: the memory of prepared ones that `run` reads, else null. Launches run whose results are not in the store;
-// what other launches of `prepare` alone read is freed at once. A mapped file's pages go as soon as nothing reads them
-// any more. Codes runtime.out_of_memory, support.cancelled.
-Result<std::vector<Block>> prepare(const plan::Plan& plan, const std::vector<KernelCache::Entry>& functions,
-                                   ThreadPool& pool, PreparedStore& store, Progress* progress);
+// By buffer: the memory of prepared ones that `run` reads, else null; on a device, whose memory it is then, of constants
+// that `run` reads too. Launches run whose results are not in the store; what other launches of `prepare` alone read is
+// freed at once. A mapped file's pages go as soon as nothing reads them any more. Codes runtime.out_of_memory,
+// support.cancelled, those of the device.
+Result<std::vector<Block>> prepare(const plan::Plan& plan, const PlanKernels& kernels, ThreadPool& pool,
+                                   PreparedStore& store, codegen::Device* device, Progress* progress);
 
 // Constants that runs read and that are copies of the plan's own come from the store as well, but small ones: they are
 // borrowed from their blocks then.

@@ -24,6 +24,9 @@ using Vector = std::vector<Complex>;
 class GccBackend : public codegen::Backend {
 public:
     std::string name() const override { return "gcc"; }
+    Result<CompileConfig> compile_config(const CompileRequest& request) const override {
+        return CompileConfig{name(), print(request.target), "-O0", ""};
+    }
     Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target&, int,
                                              Progress*, std::shared_ptr<const void>) override {
         std::vector<std::string> texts;

@@ -30,10 +30,13 @@
 #include <numeric>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "backends/llvm/image.h"
 #include "backends/llvm/lane_masks.h"
 #include "backends/llvm/llvm_code.h"
 #include "backends/llvm/x86_instructions.h"
+#include "cache/identity.h"
 #include "support/progress.h"
 #include "support/resident_memory.h"
 
@@ -291,6 +294,15 @@ private:
 };
 
 }  // namespace
+
+Result<CompileConfig> LlvmBackend::compile_config(const CompileRequest& request) const {
+    CompileConfig config{.backend = name(), .target = {}, .options = {}, .version = cache::identity()};
+    config.target = fmt::format("cpu {}, features {}, {} bytes a vector", cpu_name(request.target),
+                                request.target.features, request.target.vector_bytes);
+    for (const auto& [option, value] : llvm_options)
+        config.options += fmt::format("{}{}={}", config.options.empty() ? "" : " ", option, value);
+    return config;
+}
 
 Result<std::vector<std::string>> LlvmBackend::objects(const std::vector<const Tree*>& trees, const Target& target,
                                                       int threads, Progress* progress,

@@ -18,6 +18,8 @@ namespace heddle::backends {
 class LlvmBackend : public codegen::Backend {
 public:
     std::string name() const override { return "llvm"; }
+    // The CPU, features and vectors of the target; LLVM's options that we set; our build, and LLVM's.
+    Result<CompileConfig> compile_config(const CompileRequest& request) const override;
     // Images (image.h): position-independent code that refers to nothing but itself. If it is cancelled, LLVM stops
     // between two of its passes, which may be long ones: with an `owner` nobody waits for it.
     Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target& target,

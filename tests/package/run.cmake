@@ -1,0 +1,68 @@
+# The installed package, as a third party has it: the toy backend is built out of tree against it alone, as a part of a
+# program and as a plugin, and keeps what the conformance kit checks; with a mistake it does not. Point 2 of the requirements on compile jobs.
+#   cmake -DBUILD=BUILD_FOLDER -DSOURCE=SOURCE_FOLDER -P run.cmake
+cmake_minimum_required(VERSION 3.25)
+set(folder ${BUILD}/package_test)
+set(prefix ${folder}/prefix)
+set(toy ${folder}/toy)
+
+# Runs a command, whose output becomes `output`; it must exit with `status`.
+function(run status)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE found)
+  if(NOT found EQUAL status)
+    string(JOIN " " command ${ARGN})
+    message(FATAL_ERROR "${command}\nexits with ${found} instead of ${status}:\n${output}${errors}")
+  endif()
+  set(output "${output}${errors}" PARENT_SCOPE)
+endfunction()
+
+function(expect text)
+  string(FIND "${output}" "${text}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "\"${text}\" is not in:\n${output}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${folder})
+run(0 ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+file(COPY ${SOURCE}/examples/toy_backend/ DESTINATION ${toy})
+run(0 ${CMAKE_COMMAND} -G Ninja -S ${toy} -B ${toy}/build -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_EXPORT_COMPILE_COMMANDS=ON)
+run(0 ${CMAKE_COMMAND} --build ${toy}/build)
+# Nothing of it comes from the sources.
+file(READ ${toy}/build/compile_commands.json commands)
+string(FIND "${commands}" "${SOURCE}/src" place)
+if(NOT place EQUAL -1)
+  message(FATAL_ERROR "the toy backend is compiled with headers of the sources:\n${commands}")
+endif()
+
+run(0 ${toy}/build/toy_run)
+expect("toy: 0.3333 0.3333 0.3333 0.0900 0.2447 0.6652")
+run(0 ${toy}/build/toy_run config code memory index)
+expect("4 of 4 checks passed")
+
+set(plugin --plugin ${toy}/build/libtoy.so)
+set(checks --only config --only code --only memory --only index --only "operator softmax" --only "gradient softmax"
+           --only "operator conv" --only "gradient gemm" --only "operator layers" --only "operator scatter" --only "gradient cumsum" --only "tape softmax")
+run(0 ${prefix}/bin/heddle conformance ${plugin} ${checks})
+expect("14 of 14 checks passed")
+# Code is kept for other processes, and by the whole compile job: what a changed plugin makes is another.
+set(call run ${plugin} --backend toy --cache-dir ${folder}/cache --call "y = tanh(eye(rows: 2, columns: 3, dtype: float32))")
+run(0 ${prefix}/bin/heddle ${call})
+expect("y: float32[2, 3] = 0.761594 0 0 0 0.761594 0")
+expect("1 kernels compiled,")
+run(0 ${prefix}/bin/heddle ${call})
+expect("0 kernels compiled, 1 loaded")
+
+# A launch that forgets a task.
+file(READ ${toy}/machine.cpp source)
+string(REPLACE "task-- > round * tasks;" "task-- > round * tasks + 1;" wrong "${source}")
+if(wrong STREQUAL source)
+  message(FATAL_ERROR "machine.cpp is not as this test expects it")
+endif()
+file(WRITE ${toy}/machine.cpp "${wrong}")
+run(0 ${CMAKE_COMMAND} --build ${toy}/build --target toy)
+run(0 ${prefix}/bin/heddle ${call})
+expect("1 kernels compiled,")
+run(1 ${prefix}/bin/heddle conformance ${plugin} --only "operator relu" --only "operator softmax")
+expect("error[conformance.result]")
+file(REMOVE_RECURSE ${folder})
