@@ -262,7 +262,7 @@ std::vector<double> shares(ScalarOp op, size_t operand, const std::vector<double
         for (int64_t k = 0; k < count; ++k) inputs.back().set_real(k, (n == 0 ? a : b)[static_cast<size_t>(k)]);
     }
     const NodeId y = nodes.scalar(op, operands), one = nodes.real(1, DType::float64, true);
-    const gradient::Share share = gradient::share_of(nodes, y, operand, one);
+    const gradient::Share share = gradient::share_of(nodes, y, operand, one, y);
     const NodeId zero = nodes.real(0, DType::float64, true);
     body.equations.push_back(
         {0, {i}, {at}, share.condition < 0 ? share.value : nodes.select(share.condition, share.value, zero)});
