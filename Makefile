@@ -27,6 +27,7 @@ bench: build
 	@.venv/bin/python bench/gallery.py
 	@.venv/bin/python bench/training.py
 	@.venv/bin/python bench/training.py --agree
+	@.venv/bin/python bench/derivatives.py
 
 sanitize:
 	@scripts/setup clang-19 libclang-rt-19-dev

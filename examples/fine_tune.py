@@ -16,7 +16,7 @@ import time
 import numpy as np
 
 import heddle
-from training import curve_svg, ops, train
+from training_loop import curve_svg, ops, train
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PIECE, HALF, PADDING, BATCH = 1024, 1024, 256, 64  # bytes of a piece, and of each half of what the model reads
