@@ -10,6 +10,7 @@
 #include "cli/support.h"
 #include "flavours/kernel_matrix.h"
 #include "frontends/onnx/import.h"
+#include "gradient/check_rule.h"
 #include "rewrite/trial.h"
 #include "rewrite/verify.h"
 #include "support/file.h"
@@ -69,6 +70,25 @@ std::string untried_text(const std::map<std::string, std::vector<std::string>>& 
     return text;
 }
 
+// Gradient rules that are not what the bodies give, which may be meant.
+std::string rules_text(const std::vector<std::string>& own, const Library& library, nlohmann::json& json) {
+    std::string text;
+    for (const std::string& name : own) {
+        const Template& metakernel = **library.find(name);
+        if (metakernel.grad.empty()) continue;
+        const auto graph = rewrite::made_up_use(metakernel, library);
+        const auto found = graph ? gradient::rule_difference(*graph) : std::nullopt;
+        if (!found) continue;
+        text += fmt::format(
+            "{}the rule of {} is not the derivative of its body: an element of d_{} is {:.4g} by the rule, {:.4g} by "
+            "the body",
+            text.empty() ? "" : "; ", metakernel.name, found->input, found->by_rule, found->by_body);
+        json["rules"][metakernel.name] = {
+            {"input", found->input}, {"by_rule", found->by_rule}, {"by_body", found->by_body}};
+    }
+    return text;
+}
+
 Findings check_templates(const std::string& path, const CommonOptions& options) {
     auto refused = [](Diagnostics problems) { return Findings{std::move(problems), {}, {}}; };
     auto library = open_libraries(options);
@@ -96,6 +116,8 @@ Findings check_templates(const std::string& path, const CommonOptions& options) 
         findings.json["untried"][metakernel.name] = trial.untried;
     }
     findings.text = untried_text(untried);
+    if (const std::string text = rules_text(own, *library, findings.json); !text.empty())
+        findings.text += (findings.text.empty() ? "" : "; ") + text;
     return findings;
 }
 

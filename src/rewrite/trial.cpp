@@ -102,6 +102,11 @@ public:
         auto applied = session_.apply(metakernel_, arguments_, values_);
         return applied ? Diagnostics{} : std::move(applied.error());
     }
+    std::optional<Graph> graph() {
+        auto applied = session_.apply(metakernel_, arguments_, values_);
+        if (!applied) return std::nullopt;
+        return session_.finish(*applied);
+    }
 
 private:
     const Template& metakernel_;
@@ -163,6 +168,20 @@ Trial try_operator(const Template& metakernel, const Library& library) {
             {},
             "few made-up tensors and parameters fit it: " + (usual.count > 0 ? usual : degenerate).first[0].summary};
     return {{}, fmt::format("no made-up tensors and parameters fit it{}{}", refused.empty() ? "" : ": ", refused)};
+}
+
+std::optional<Graph> made_up_use(const Template& metakernel, const Library& library) {
+    const RewriteRule source;
+    const Rule rule = rule_of(metakernel, source, true);
+    InstanceMaker maker(rule, library, 2, false);
+    for (int trial = 0; trial < most_trials; ++trial) {
+        const Instance instance = maker.next();
+        if (is_degenerate(instance)) continue;
+        Use use(metakernel, library, instance);
+        if (!use.misfit().empty()) continue;
+        if (auto graph = use.graph()) return graph;
+    }
+    return std::nullopt;
 }
 
 }  // namespace heddle::rewrite

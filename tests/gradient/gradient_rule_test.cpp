@@ -1,5 +1,6 @@
 // Gradient rules of templates (`grad`): used in place of the derived ones, and held against differences.
 #include "differences.h"
+#include "gradient/check_rule.h"
 #include "symbolic/session.h"
 
 namespace heddle::gradient {
@@ -156,6 +157,17 @@ TEST(GradientRule, IsBatched) {
 
 TEST(GradientRule, AWrongOneIsNoticedByDifferences) {
     EXPECT_NE(difference_of(graph_of("y = soft_wrong(x)", {{"x", {f64, {3, 5}}}})), "");
+}
+
+TEST(GradientRule, IsComparedWithItsBody) {
+    EXPECT_FALSE(rule_difference(graph_of("y = soft(x)", {{"x", {f64, {3, 5}}}})));
+    EXPECT_TRUE(rule_difference(graph_of("y = soft_wrong(x)", {{"x", {f64, {3, 5}}}})));
+    const auto meant = rule_difference(graph_of("y = rounded(x)", {{"x", {DType::float32, {4}}}}));
+    ASSERT_TRUE(meant);
+    EXPECT_EQ(meant->input, "x");
+    EXPECT_EQ(meant->by_body, 0);
+    // Of an operation without a body nothing is known.
+    EXPECT_FALSE(rule_difference(graph_of("y = outside(X, W)", {{"X", {f64, {3, 4}}}, {"W", {f64, {4, 5}}}})));
 }
 
 TEST(GradientRule, IsLeftOutWhereNothingIsAFloat) {

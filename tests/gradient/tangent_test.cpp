@@ -37,19 +37,21 @@ TEST(Tangents, AreBatched) {
     const Graph graph = program(one, DType::float32);
     auto single = tangents(graph, {graph.inputs[0]});
     ASSERT_TRUE(single);
-    auto made = batched(*single, {single->inputs.back()}, 8);
-    ASSERT_TRUE(made) << render(made.error());
-    int plain = 0, longer = 0;
-    for (const Operation& operation : made->operations) {
-        const size_t rank = made->tensor(operation.outputs[0]).type.shape.size();
-        (rank == 2 ? plain : longer)++;
+    for (int64_t width : {1, 2, 4, 8, 16}) {
+        auto made = batched(*single, {single->inputs.back()}, width);
+        ASSERT_TRUE(made) << render(made.error());
+        int plain = 0, longer = 0;
+        for (const Operation& operation : made->operations) {
+            const size_t rank = made->tensor(operation.outputs[0]).type.shape.size();
+            (rank == 2 ? plain : longer)++;
+        }
+        EXPECT_EQ(plain, 1);  // of softmax the adjoint reads what it reads
+        EXPECT_EQ(longer, 2);
+        std::mt19937 random(5);
+        std::vector<TensorData> feeds = feeds_of(one, DType::float32, random);
+        feeds.push_back(spread(random, DType::float32, {width, 3, 4}, -1, 1));
+        expect_compiled(*made, feeds);
     }
-    EXPECT_EQ(plain, 1);  // of softmax the adjoint reads what it reads
-    EXPECT_EQ(longer, 2);
-    std::mt19937 random(5);
-    std::vector<TensorData> feeds = feeds_of(one, DType::float32, random);
-    feeds.push_back(spread(random, DType::float32, {8, 3, 4}, -1, 1));
-    expect_compiled(*made, feeds);
 }
 
 // Forward over reverse is reverse over reverse: a Hessian times a vector, both ways.

@@ -16,7 +16,7 @@
 #include "graph/verify.h"
 #include "helpers/narrow_host.h"
 #include "plan/plan.h"
-#include "random/duality.h"
+#include "helpers/duality.h"
 #include "symbolic/program.h"
 
 namespace heddle::random {
@@ -106,7 +106,7 @@ Result<Prepared> prepare(const Program& program, Library& library, const std::fu
     Result<void> made;
     if (program.adjoint) {
         at("duality");
-        const std::string wrong = duality(*graph, feeds_of(*graph, program));
+        const std::string wrong = gradient::duality(*graph, feeds_of(*graph, program));
         if (!wrong.empty()) return fail({.code = "random.duality", .summary = wrong});
     }
     if (program.adjoint)
