@@ -1,5 +1,9 @@
 // Derivatives where functions have kinks, and where functions that are written with kinks are smooth
 // (docs/gradients.md, "Conventions").
+#include <cmath>
+
+#include <fmt/format.h>
+
 #include "gradient/tangents.h"
 #include "gradient_cases.h"
 #include "helpers/library.h"
