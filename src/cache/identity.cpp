@@ -73,8 +73,8 @@ const std::string& identity() {
     static const std::string text = [] {
         unsigned major = 0, minor = 0, patch = 0;
         LLVMGetVersion(&major, &minor, &patch);
-        return fmt::format("heddle {}, LLVM {}.{}.{} {}", identity_of(reinterpret_cast<const void*>(&identity)), major, minor, patch,
-                           identity_of(reinterpret_cast<const void*>(&LLVMGetVersion)));
+        return fmt::format("heddle {}, LLVM {}.{}.{} {}", identity_of(reinterpret_cast<const void*>(&identity)), major,
+                           minor, patch, identity_of(reinterpret_cast<const void*>(&LLVMGetVersion)));
     }();
     return text;
 }

@@ -37,10 +37,10 @@ struct RunOptions {
     std::string call;                 // a program: "y = swish(x); z = add2(y, x)"
     std::vector<std::string> inputs;  // NAME=FILE
     int64_t random_seed = -1;         // below zero: inputs that are not given are an error
-    std::string output_dir, output;  // a folder of .npy files; a .npz file
-    int threads = 0;  // 0: all cores
-    std::string backend = "cpu";  // empty: the plugin's
-    std::string plugin;           // a shared library with a backend; empty: none
+    std::string output_dir, output;   // a folder of .npy files; a .npz file
+    int threads = 0;                  // 0: all cores
+    std::string backend = "cpu";      // empty: the plugin's
+    std::string plugin;               // a shared library with a backend; empty: none
     int64_t repeat = 1;
     std::string profile;
     std::vector<std::string> bindings;  // "batch=4,seq=128"

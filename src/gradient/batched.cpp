@@ -22,12 +22,7 @@ Body summed(const TensorType& type, const Size& extent) {
     const DType dtype = info(type.dtype).arithmetic;
     Body body;
     BodyNodes nodes(body);
-    VariableList variables;
-    NodeList left;
-    for (size_t d = 0; d < type.shape.size(); ++d) {
-        variables.push_back(nodes.add_variable(fmt::format("p{}", d), Variable::Kind::index, type.shape[d]));
-        left.push_back(nodes.variable(variables.back()));
-    }
+    auto [variables, left] = index_axes(nodes, type.shape);
     const VariableId batch = nodes.add_variable("batch", Variable::Kind::reduction, extent);
     NodeList at = {nodes.variable(batch)};
     for (NodeId coordinate : left) at.push_back(coordinate);

@@ -6,7 +6,6 @@
 
 #include "graph/body_rebuild.h"
 #include "graph/complex.h"
-#include "symbolic/body_nodes.h"
 #include "symbolic/projection.h"
 
 namespace heddle::gradient {
@@ -17,12 +16,7 @@ Body sum_of(const TensorType& type, size_t count) {
     const DType dtype = info(type.dtype).arithmetic;
     Body body;
     BodyNodes nodes(body);
-    VariableList variables;
-    NodeList at;
-    for (size_t d = 0; d < type.shape.size(); ++d) {
-        variables.push_back(nodes.add_variable(fmt::format("p{}", d), Variable::Kind::index, type.shape[d]));
-        at.push_back(nodes.variable(variables.back()));
-    }
+    auto [variables, at] = index_axes(nodes, type.shape);
     NodeId sum = no_id;
     for (size_t i = 0; i < count; ++i) {
         NodeId read = nodes.cast(nodes.read(TensorIndex(i), type.dtype, at), dtype);
@@ -66,15 +60,9 @@ Result<void> check(const Graph& graph, const std::vector<TensorId>& wanted) {
 // A tensor of complex numbers as one of pairs, or the other way, in a graph.
 TensorId converted(DerivedGraph& to, TensorId from, const std::string& name, const TensorType& type) {
     const DType found = to.graph().tensor(from).type.dtype;
-    const std::vector<Size>& shape = type.shape;
     Body body;
     BodyNodes nodes(body);
-    VariableList variables;
-    NodeList at;
-    for (size_t d = 0; d < shape.size(); ++d) {
-        variables.push_back(nodes.add_variable(fmt::format("p{}", d), Variable::Kind::index, shape[d]));
-        at.push_back(nodes.variable(variables.back()));
-    }
+    auto [variables, at] = index_axes(nodes, type.shape);
     NodeId value = no_id;
     if (is_complex(found)) {
         NodeList element = at;
@@ -99,6 +87,15 @@ TensorId converted(DerivedGraph& to, TensorId from, const std::string& name, con
 }
 
 }  // namespace
+
+IndexAxes index_axes(BodyNodes& nodes, const std::vector<Size>& shape) {
+    IndexAxes axes;
+    for (size_t d = 0; d < shape.size(); ++d) {
+        axes.variables.push_back(nodes.add_variable(fmt::format("p{}", d), Variable::Kind::index, shape[d]));
+        axes.at.push_back(nodes.variable(axes.variables.back()));
+    }
+    return axes;
+}
 
 DerivedGraph::DerivedGraph(const Graph& from) : graph_(from) {
     for (const Operation& operation : from.operations) names_.insert(operation.name);

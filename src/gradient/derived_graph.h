@@ -7,8 +7,16 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "symbolic/body_nodes.h"
 
 namespace heddle::gradient {
+
+// Axes of an index, one a dimension, and the point of it.
+struct IndexAxes {
+    VariableList variables;
+    NodeList at;
+};
+IndexAxes index_axes(BodyNodes& nodes, const std::vector<Size>& shape);
 
 class DerivedGraph {
 public:

@@ -62,9 +62,9 @@ typedef struct heddle_kernel {
 /* All tasks of a kernel. Tasks of one round may run in any order, or at once; a round begins when all of the one before
    are done, and each has tasks / rounds of them. */
 typedef struct heddle_launch {
-    void* kernels;            /* from `load` */
-    size_t kernel;            /* its place in what was loaded */
-    const uint64_t* buffers;  /* addresses of the device: of allocations, or inside of one */
+    void* kernels;           /* from `load` */
+    size_t kernel;           /* its place in what was loaded */
+    const uint64_t* buffers; /* addresses of the device: of allocations, or inside of one */
     size_t buffer_count;
     const int64_t* numbers;
     size_t number_count;

@@ -74,7 +74,8 @@ inline std::string split_difference(const Graph& graph, const std::vector<Tensor
     ends.insert(ends.end(), graph.outputs.begin(), graph.outputs.end());
     using Kind = TapePolicy::Kind;
     for (const auto& overwritten : {std::vector<TensorId>(), ends}) {
-        for (Kind kind : {Kind::balanced, Kind::save_all, Kind::recompute_all, Kind::fewest_bytes, Kind::budget, Kind::chosen}) {
+        for (Kind kind :
+             {Kind::balanced, Kind::save_all, Kind::recompute_all, Kind::fewest_bytes, Kind::budget, Kind::chosen}) {
             SplitRequest request{float_inputs(graph), overwritten, {.kind = kind, .bytes = 1 << 20}};
             request.policy.keeps = [](const TapeCandidate& value) { return value.operations > 40; };
             if (std::string wrong = wrong_split(graph, request, all, expected); !wrong.empty())

@@ -26,8 +26,7 @@ public:
         auto memory = allocate_buffer(bytes);
         std::memset(memory.get(), 0x5a, bytes);  // nobody may rely on zeros
         blocks_.emplace(address, Block{std::move(memory), bytes});
-        return {reinterpret_cast<std::byte*>(address),
-                [self = shared_from_this(), address](std::byte*) {
+        return {reinterpret_cast<std::byte*>(address), [self = shared_from_this(), address](std::byte*) {
                     const std::lock_guard lock(self->mutex_);
                     self->blocks_.erase(address);
                 }};
