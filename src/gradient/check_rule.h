@@ -16,7 +16,7 @@ struct RuleDifference {
 
 // Of a graph with rules, at made-up values: where the gradient by the rules is not that by the bodies. Nothing where
 // they agree, or where that cannot be known: an operation without a body, an index from data that is outside, a
-// gradient that is refused.
+// gradient that is refused, much work.
 std::optional<RuleDifference> rule_difference(const Graph& graph);
 
 }  // namespace heddle::gradient

@@ -166,6 +166,12 @@ TEST(GradientRule, IsComparedWithItsBody) {
     ASSERT_TRUE(meant);
     EXPECT_EQ(meant->input, "x");
     EXPECT_EQ(meant->by_body, 0);
+    const Library endless = library_with(R"yaml(
+endless: {inputs: {x: "$T[]"}, index: "[]", outputs: {y: "$T"}, body: "y[] = sum(i < 1000000000000 : sin(x[] * i))", grad: "d_x = d_y"}
+)yaml");
+    auto much = build_program(std::make_shared<SourceText>("case", "y = endless(x)"), endless, {{"x", {f64, {}}}});
+    ASSERT_TRUE(much) << render(much.error());
+    EXPECT_FALSE(rule_difference(*much));
     // Of an operation without a body nothing is known.
     EXPECT_FALSE(rule_difference(graph_of("y = outside(X, W)", {{"X", {f64, {3, 4}}}, {"W", {f64, {4, 5}}}})));
 }
