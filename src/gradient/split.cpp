@@ -43,7 +43,20 @@ int64_t aligned(int64_t bytes) { return (bytes + tape_alignment - 1) / tape_alig
 class Splitting {
 public:
     Splitting(const Graph& graph, const SplitRequest& request)
-        : graph_(graph), request_(request), whole_(outlined(graph)), values_(whole_.tensors.size()) {}
+        : graph_(graph),
+          request_(request),
+          whole_(outlined(graph)),
+          values_(whole_.tensors.size()),
+          is_input_(whole_.tensors.size()),
+          is_output_(whole_.tensors.size()),
+          is_free_(whole_.tensors.size()) {
+        for (TensorId id : whole_.inputs) is_input_[static_cast<size_t>(id)] = true;
+        for (TensorId id : whole_.outputs) is_output_[static_cast<size_t>(id)] = true;
+        for (size_t i = 0; i < is_free_.size(); ++i)
+            is_free_[i] = whole_.tensors[i].constant || is_input_[i] || is_output_[i];
+        for (TensorId id : request.overwritten)
+            is_free_[static_cast<size_t>(id)] = whole_.tensor(id).constant.has_value();
+    }
 
     Result<Split> run() {
         auto derived = gradient(whole_, request_.wanted, true);
@@ -62,16 +75,8 @@ public:
     }
 
 private:
-    static bool holds(const std::vector<TensorId>& list, TensorId id) {
-        return std::ranges::find(list, id) != list.end();
-    }
-
     // The reverse program has it without a tape.
-    bool is_free(TensorId id) const {
-        if (whole_.tensor(id).constant) return true;
-        const bool at_end = holds(whole_.inputs, id) || holds(whole_.outputs, id);
-        return at_end && !holds(request_.overwritten, id);
-    }
+    bool is_free(TensorId id) const { return is_free_[static_cast<size_t>(id)]; }
 
     void find_values() {
         for (size_t i = 0; i < whole_.tensors.size(); ++i) number_[whole_.tensors[i].name] = TensorId(i);
@@ -102,7 +107,7 @@ private:
         return found == number_.end() ? TensorId(no_id) : found->second;
     }
 
-    bool is_input(size_t value) const { return holds(whole_.inputs, TensorId(value)); }
+    bool is_input(size_t value) const { return is_input_[value]; }
     int64_t bytes(size_t value) const { return aligned(whole_.tensors[value].type.byte_size()); }
 
     // By costs of keeping a value, and of working it out again.
@@ -190,7 +195,7 @@ private:
         Graph& graph = made.graph();
         for (TensorId id : kept_) {
             const Tensor& tensor = whole_.tensor(id);
-            const bool copied = is_input(static_cast<size_t>(id)) || holds(whole_.outputs, id);
+            const bool copied = is_input(static_cast<size_t>(id)) || is_output_[static_cast<size_t>(id)];
             graph.outputs.push_back(copied ? made.add_sum({id}, "kept.", tensor.name + ".kept", tensor.type) : id);
         }
         return prune(graph);
@@ -249,6 +254,7 @@ private:
     const Graph whole_;  // the graph in finer operations
     Graph derived_;
     std::vector<CutValue> values_;  // by tensor of `whole_`
+    std::vector<bool> is_input_, is_output_, is_free_;
     std::map<std::string, TensorId> number_;
     std::map<TensorId, std::string> asks_;  // an operation of the gradient that reads it
     std::vector<TensorId> kept_;
