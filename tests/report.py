@@ -26,6 +26,14 @@ class Report:
         """Fails if there is a problem."""
         self.add("FAIL" if problem else "PASS", title, problem or "")
 
+    def attempt(self, title, run, *arguments):
+        """`run(*arguments)` answers whether all is fine, and a detail; what it cannot do is a RuntimeError."""
+        try:
+            fine, detail = run(*arguments)
+        except RuntimeError as problem:
+            fine, detail = False, str(problem)
+        self.add("PASS" if fine else "FAIL", title, detail)
+
     def unavailable(self, title, problem, offline):
         """What the test needs cannot be fetched: a failure, but where the caller asked to be offline."""
         self.add("SKIP" if offline else "FAIL", title, f"{problem}" if offline else f"{problem} (--offline leaves it out)")

@@ -101,8 +101,7 @@ Result<std::vector<std::string>> wanted_of(const GradientOptions& options, const
 // ---- what is differentiated
 
 bool has_derivatives(const Graph& graph, TensorId id) {
-    const DType dtype = graph.tensor(id).type.dtype;
-    return is_float(dtype) || is_complex(dtype);
+    return gradient::is_differentiable(graph.tensor(id).type.dtype);
 }
 
 struct Wanted {

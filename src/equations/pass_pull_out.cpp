@@ -11,12 +11,21 @@
 namespace heddle::equations {
 namespace {
 
-void collect_factors(Expr term, std::vector<Expr>& factors) {
-    if (term->kind == Kind::scalar && term->op == ScalarOp::multiply) {
-        for (Expr operand : term->parts()) collect_factors(operand, factors);
-    } else {
-        factors.push_back(term);
-    }
+// Squares of squares have a factor for each of very many ways through few nodes: such a product is left as it is.
+constexpr size_t most_factors = 64;
+
+bool add_factors(Expr term, std::vector<Expr>& factors) {
+    if (factors.size() == most_factors) return false;
+    if (term->kind == Kind::scalar && term->op == ScalarOp::multiply)
+        return std::ranges::all_of(term->parts(), [&](Expr operand) { return add_factors(operand, factors); });
+    factors.push_back(term);
+    return true;
+}
+
+std::vector<Expr> factors_of(Expr term) {
+    std::vector<Expr> factors;
+    if (!add_factors(term, factors)) factors = {term};
+    return factors;
 }
 
 Expr product_of(Arena& arena, const std::vector<Expr>& factors) {
@@ -75,15 +84,14 @@ bool PullOut::moves(const Equation& equation, Expr factor) const {
 // A factor that is a product's name, all of whose readers can pull the same factor out, gives way to its product.
 bool PullOut::open_product(Equation& equation) {
     Arena& arena = *system_.arena;
-    std::vector<Expr> factors;
-    collect_factors(equation.right, factors);
+    std::vector<Expr> factors = factors_of(equation.right);
     for (Expr& factor : factors) {
         if (factor->kind != Kind::read) continue;
         const Equation* made = only_equation(factor->tensor());
         if (static_cast<size_t>(factor->tensor()) >= readers_.size()) continue;  // split off by this pass
         if (made == nullptr || made->reducer || readers_[static_cast<size_t>(factor->tensor())].size() != 1) continue;
-        std::vector<Expr> inner;
-        collect_factors(arena.substitute(made->right, axes_at(arena, *made, coordinates_of(factor))), inner);
+        const std::vector<Expr> inner =
+            factors_of(arena.substitute(made->right, axes_at(arena, *made, coordinates_of(factor))));
         const auto moving = std::count_if(inner.begin(), inner.end(), [&](Expr part) { return moves(equation, part); });
         // What stays must cost nothing, for a reduction reads it more often than it is made.
         const auto staying = static_cast<std::ptrdiff_t>(inner.size()) - moving;
@@ -105,9 +113,8 @@ void PullOut::pull(int32_t index) {
     if (!wide || equation.right->dtype != tensor.dtype || tensor.prepared || tensor.equations.size() != 1) return;
     while (open_product(equation)) {
     }
-    std::vector<Expr> factors, staying, moving;
-    collect_factors(equation.right, factors);
-    for (Expr factor : factors) (moves(equation, factor) ? moving : staying).push_back(factor);
+    std::vector<Expr> staying, moving;
+    for (Expr factor : factors_of(equation.right)) (moves(equation, factor) ? moving : staying).push_back(factor);
     if (moving.empty() || staying.empty()) return;
     // The old name is the product behind the sum.
     Arena& arena = *system_.arena;

@@ -134,10 +134,7 @@ Result<void> add_cost(const Graph& graph, const Target& target, Json& json) {
 
 std::vector<TensorId> wanted_of(const Graph& graph) {
     std::vector<TensorId> wanted = graph.inputs;
-    auto is_smooth = [&](TensorId id) {
-        const DType dtype = graph.tensor(id).type.dtype;
-        return is_float(dtype) || is_complex(dtype);
-    };
+    auto is_smooth = [&](TensorId id) { return gradient::is_differentiable(graph.tensor(id).type.dtype); };
     if (std::ranges::any_of(wanted, is_smooth)) std::erase_if(wanted, std::not_fn(is_smooth));
     return wanted;
 }

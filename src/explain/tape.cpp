@@ -39,19 +39,15 @@ Result<Json> tape_json(const Graph& graph, const std::vector<TensorId>& wanted) 
     using Kind = gradient::TapePolicy::Kind;
     std::vector<TensorId> ends = graph.inputs;
     ends.insert(ends.end(), graph.outputs.begin(), graph.outputs.end());
-    struct Question {
-        const char* key;
-        std::vector<TensorId> overwritten;
-        Kind kind;
-    };
+    constexpr const char* keys[] = {"all", "balanced", "overwritten", "fewest"};
+    auto tapes = gradient::tape_layouts(graph, wanted,
+                                        {{{.kind = Kind::save_all}, {}},
+                                         {{.kind = Kind::balanced}, {}},
+                                         {{.kind = Kind::save_all}, ends},
+                                         {{.kind = Kind::fewest_bytes}, ends}});
+    if (!tapes) return fail(std::move(tapes.error()));
     Json json = Json::object();
-    for (const Question& question :
-         {Question{"all", {}, Kind::save_all}, Question{"balanced", {}, Kind::balanced},
-          Question{"overwritten", ends, Kind::save_all}, Question{"fewest", ends, Kind::fewest_bytes}}) {
-        auto split = gradient::split(graph, {wanted, question.overwritten, {.kind = question.kind}});
-        if (!split) return fail(std::move(split.error()));
-        json[question.key] = layout_json(split->tape);
-    }
+    for (size_t i = 0; i < tapes->size(); ++i) json[keys[i]] = layout_json((*tapes)[i]);
     return json;
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "gradient/gradient.h"
 #include "graph/body_rebuild.h"
 #include "graph/complex.h"
 #include "symbolic/projection.h"
@@ -27,14 +28,12 @@ Body sum_of(const TensorType& type, size_t count) {
     return body;
 }
 
-bool has_derivative(const TensorType& type) { return is_float(type.dtype) || is_complex(type.dtype); }
-
 Result<void> check(const Graph& graph, const std::vector<TensorId>& wanted) {
     Diagnostics problems;
     for (TensorId id : wanted) {
         const bool exists = id >= 0 && static_cast<size_t>(id) < graph.tensors.size();
         const bool input = std::ranges::find(graph.inputs, id) != graph.inputs.end();
-        if (exists && input && has_derivative(graph.tensor(id).type)) continue;
+        if (exists && input && is_differentiable(graph.tensor(id).type.dtype)) continue;
         const std::string name = exists ? graph.tensor(id).name : std::to_string(id);
         problems.push_back({.code = "gradient.input",
                             .summary = fmt::format("there is no gradient with respect to '{}'", name),
@@ -46,7 +45,8 @@ Result<void> check(const Graph& graph, const std::vector<TensorId>& wanted) {
                             .remedy = "",
                             .params = {{"tensor", name}}});
     }
-    if (std::ranges::none_of(graph.outputs, [&](TensorId id) { return has_derivative(graph.tensor(id).type); })) {
+    if (std::ranges::none_of(graph.outputs,
+                             [&](TensorId id) { return is_differentiable(graph.tensor(id).type.dtype); })) {
         problems.push_back({.code = "gradient.output",
                             .summary = "no output has a gradient",
                             .expected = "an output of a float or complex type",
@@ -97,12 +97,9 @@ IndexAxes index_axes(BodyNodes& nodes, const std::vector<Size>& shape) {
     return axes;
 }
 
-DerivedGraph::DerivedGraph(const Graph& from) : graph_(from) {
-    for (const Operation& operation : from.operations) names_.insert(operation.name);
-}
-
 void DerivedGraph::add(Body body, const std::vector<TensorId>& tensors, const std::string& name,
                        const std::string& operator_name, const std::vector<TensorId>& outputs) {
+    for (; known_ < graph_.operations.size(); ++known_) names_.insert(graph_.operations[known_].name);
     Operation operation;
     operation.name = name;
     for (int number = 2; !names_.insert(operation.name).second; ++number)
@@ -190,7 +187,7 @@ Graph with_complex_ends(const Graph& pairs, const std::vector<TensorType>& input
 std::vector<TensorId> outputs_with_derivatives(const Graph& graph) {
     std::vector<TensorId> outputs;
     for (TensorId id : graph.outputs)
-        if (has_derivative(graph.tensor(id).type) && std::ranges::find(outputs, id) == outputs.end())
+        if (is_differentiable(graph.tensor(id).type.dtype) && std::ranges::find(outputs, id) == outputs.end())
             outputs.push_back(id);
     return outputs;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -21,7 +22,7 @@ IndexAxes index_axes(BodyNodes& nodes, const std::vector<Size>& shape);
 class DerivedGraph {
 public:
     // A copy of `from`: its tensors keep their numbers.
-    explicit DerivedGraph(const Graph& from);
+    explicit DerivedGraph(Graph from) : graph_(std::move(from)) {}
 
     Graph& graph() { return graph_; }
 
@@ -34,7 +35,8 @@ public:
 
 private:
     Graph graph_;
-    std::set<std::string> names_;  // of operations
+    std::set<std::string> names_;  // of the first `known_` operations: others add some, too
+    size_t known_ = 0;
 };
 
 // By tensor: whether it depends on what is wanted, by floats alone.

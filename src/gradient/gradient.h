@@ -8,6 +8,9 @@
 
 namespace heddle::gradient {
 
+// Whether tensors of the type have adjoints and tangents.
+inline bool is_differentiable(DType dtype) { return is_float(dtype) || is_complex(dtype); }
+
 // From the graph's inputs, then an adjoint "d_NAME" of each output of a float or complex type, to the adjoints "d_NAME"
 // of `wanted`, in their order: the sum over all elements of all outputs of adjoint times derivative. Of a complex number
 // the adjoint's parts are those of its parts: it points where a real result grows the fastest.

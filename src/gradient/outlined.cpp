@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "gradient/derived_graph.h"
 #include "gradient/terms.h"
 #include "gradient/scalar_rules.h"
@@ -126,6 +128,7 @@ public:
         : from_(graph), most_(most), derived_(empty_of(graph)), to_(derived_.graph()) {}
 
     Graph run() {
+        for (const Operation& operation : from_.operations) names_.insert(operation.name);
         for (const Operation& operation : from_.operations) {
             const bool whole = !operation.body || operation.gradient || !operation.body->locals.empty();
             std::vector<std::vector<int64_t>> shapes;
@@ -162,8 +165,7 @@ private:
             Body excerpt;
             Excerpt(body, excerpt, outlines, tensors).value_alone(id, outline);
             outline.tensor = to_.add_tensor(operation.name + ".value", type);
-            derived_.add(std::move(excerpt), tensors, operation.name + ".value", operation.operator_name,
-                         {outline.tensor});
+            derived_.add(std::move(excerpt), tensors, value_name(operation), operation.operator_name, {outline.tensor});
             outlines.emplace(id, std::move(outline));
         }
         Body rest;
@@ -171,8 +173,17 @@ private:
         derived_.add(std::move(rest), tensors, operation.name, operation.operator_name, operation.outputs);
     }
 
+    // That no operation has, also none that comes later.
+    std::string value_name(const Operation& operation) {
+        const std::string base = operation.name + ".value";
+        std::string name = base;
+        for (int number = 2; !names_.insert(name).second; ++number) name = fmt::format("{}_{}", base, number);
+        return name;
+    }
+
     const Graph& from_;
     const size_t most_;
+    std::set<std::string> names_;  // of operations
     DerivedGraph derived_;
     Graph& to_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -42,36 +44,81 @@ int64_t aligned(int64_t bytes) { return (bytes + tape_alignment - 1) / tape_alig
 
 class Splitting {
 public:
-    Splitting(const Graph& graph, const SplitRequest& request)
+    explicit Splitting(const Graph& graph)
         : graph_(graph),
-          request_(request),
           whole_(outlined(graph)),
           values_(whole_.tensors.size()),
           is_input_(whole_.tensors.size()),
-          is_output_(whole_.tensors.size()),
-          is_free_(whole_.tensors.size()) {
+          is_output_(whole_.tensors.size()) {
         for (TensorId id : whole_.inputs) is_input_[static_cast<size_t>(id)] = true;
         for (TensorId id : whole_.outputs) is_output_[static_cast<size_t>(id)] = true;
-        for (size_t i = 0; i < is_free_.size(); ++i)
-            is_free_[i] = whole_.tensors[i].constant || is_input_[i] || is_output_[i];
-        for (TensorId id : request.overwritten)
-            is_free_[static_cast<size_t>(id)] = whole_.tensor(id).constant.has_value();
     }
 
-    Result<Split> run() {
-        auto derived = gradient(whole_, request_.wanted, true);
+    // First, and once.
+    Result<void> derive(const std::vector<TensorId>& wanted) {
+        auto derived = gradient(whole_, wanted, true);
         if (!derived) return fail(std::move(derived.error()));
         derived_ = std::move(*derived);
         find_values();
-        auto kept = choose();
+        return {};
+    }
+
+    // What forward() and reverse() are then of.
+    Result<TapeLayout> tape(const TapePolicy& policy, const std::vector<TensorId>& overwritten) {
+        is_free_.assign(whole_.tensors.size(), false);
+        for (size_t i = 0; i < is_free_.size(); ++i)
+            is_free_[i] = whole_.tensors[i].constant || is_input_[i] || is_output_[i];
+        for (TensorId id : overwritten) is_free_[static_cast<size_t>(id)] = whole_.tensor(id).constant.has_value();
+        auto kept = choose(policy);
         if (!kept) return fail(std::move(kept.error()));
+        kept_.clear();
         for (TensorId id(0); id < next_id<TensorId>(whole_.tensors); ++id)
             if ((*kept)[static_cast<size_t>(id)] && !is_free(id)) kept_.push_back(id);
-        Split result;
-        result.forward = forward();
-        result.reverse = reverse();
-        result.tape = layout();
-        return result;
+        return layout();
+    }
+
+    Graph forward() const {
+        if (kept_.empty()) return graph_;
+        DerivedGraph made(whole_);
+        Graph& graph = made.graph();
+        for (TensorId id : kept_) {
+            const Tensor& tensor = whole_.tensor(id);
+            const bool copied = is_input(static_cast<size_t>(id)) || is_output_[static_cast<size_t>(id)];
+            graph.outputs.push_back(copied ? made.add_sum({id}, "kept.", tensor.name + ".kept", tensor.type) : id);
+        }
+        return pruned(graph);
+    }
+
+    Graph reverse() const {
+        Graph graph = derived_;
+        std::map<TensorId, TensorId> here;  // by tensor of the forward graph
+        for (size_t i = 0; i < derived_.tensors.size(); ++i)
+            if (const TensorId of = forward_of(TensorId(i)); of >= 0) here.emplace(of, TensorId(i));
+        const std::vector<TensorId> adjoints(graph.inputs.begin() + static_cast<int64_t>(whole_.inputs.size()),
+                                             graph.inputs.end());
+        graph.inputs.clear();
+        std::vector<TensorId> instead(graph.tensors.size());  // of each tensor that operations read
+        std::iota(instead.begin(), instead.end(), TensorId(0));
+        // An input that stands for a tensor wherever operations read it; nobody needs what makes it then.
+        auto stand_in = [&](TensorId id) {
+            const TensorId made = graph.add_tensor(whole_.tensor(id).name, whole_.tensor(id).type);
+            graph.inputs.push_back(made);
+            const auto found = here.find(id);
+            if (found == here.end()) return;
+            instead[static_cast<size_t>(found->second)] = made;
+            std::swap(graph.tensors[static_cast<size_t>(made)].name,
+                      graph.tensors[static_cast<size_t>(found->second)].name);
+        };
+        std::set<TensorId> given;
+        for (const auto* list : {&whole_.inputs, &whole_.outputs}) {
+            for (TensorId id : *list)
+                if (is_free(id) && !whole_.tensor(id).constant && given.insert(id).second) stand_in(id);
+        }
+        for (TensorId id : kept_) stand_in(id);
+        for (Operation& operation : graph.operations)
+            for (TensorId& id : operation.inputs) id = instead[static_cast<size_t>(id)];
+        graph.inputs.insert(graph.inputs.end(), adjoints.begin(), adjoints.end());
+        return pruned(graph);
     }
 
 private:
@@ -122,11 +169,11 @@ private:
         return cheapest_to_keep(values);
     }
 
-    Result<std::vector<bool>> choose() const {
+    Result<std::vector<bool>> choose(const TapePolicy& policy) const {
         const auto nothing = [](size_t) { return int64_t{0}; };
         const auto size = [&](size_t i) { return bytes(i); };
         const auto if_input = [&](size_t i) { return is_input(i) ? bytes(i) : never; };
-        switch (request_.policy.kind) {
+        switch (policy.kind) {
         case TapePolicy::Kind::balanced: return at_price(operations_per_byte);
         case TapePolicy::Kind::save_all: return cheapest(size, [](size_t) { return never; });
         case TapePolicy::Kind::recompute_all: return cheapest(if_input, nothing);
@@ -136,10 +183,10 @@ private:
                 [&](size_t i) {
                     const Tensor& tensor = whole_.tensors[i];
                     const TapeCandidate candidate{tensor.name, &tensor.type, values_[i].again};
-                    return request_.policy.keeps && request_.policy.keeps(candidate) ? 0 : if_input(i);
+                    return policy.keeps && policy.keeps(candidate) ? 0 : if_input(i);
                 },
                 [](size_t) { return int64_t{1}; });
-        case TapePolicy::Kind::budget: return within_budget();
+        case TapePolicy::Kind::budget: return within_budget(policy.bytes);
         }
         return cheapest(size, nothing);
     }
@@ -162,8 +209,7 @@ private:
     }
 
     // The lowest price is looked for at which the bytes are few enough.
-    Result<std::vector<bool>> within_budget() const {
-        const int64_t most = request_.policy.bytes;
+    Result<std::vector<bool>> within_budget(int64_t most) const {
         std::vector<bool> best = cheapest([&](size_t i) { return bytes(i); }, [](size_t) { return int64_t{0}; });
         if (bytes_of(best) > most) return fail(over_budget(most, bytes_of(best)));
         double low = 1e-6, high = 1e6;  // prices
@@ -189,46 +235,10 @@ private:
                 .remedy = "allow more bytes, or keep these inputs"};
     }
 
-    Graph forward() const {
-        if (kept_.empty()) return graph_;
-        DerivedGraph made(whole_);
-        Graph& graph = made.graph();
-        for (TensorId id : kept_) {
-            const Tensor& tensor = whole_.tensor(id);
-            const bool copied = is_input(static_cast<size_t>(id)) || is_output_[static_cast<size_t>(id)];
-            graph.outputs.push_back(copied ? made.add_sum({id}, "kept.", tensor.name + ".kept", tensor.type) : id);
-        }
-        return prune(graph);
-    }
-
-    Graph reverse() const {
-        Graph graph = derived_;
-        std::map<TensorId, TensorId> here;  // by tensor of the forward graph
-        for (size_t i = 0; i < derived_.tensors.size(); ++i)
-            if (const TensorId of = forward_of(TensorId(i)); of >= 0) here.emplace(of, TensorId(i));
-        const std::vector<TensorId> adjoints(graph.inputs.begin() + static_cast<int64_t>(whole_.inputs.size()),
-                                             graph.inputs.end());
-        graph.inputs.clear();
-        std::set<TensorId> given;
-        for (const auto* list : {&whole_.inputs, &whole_.outputs}) {
-            for (TensorId id : *list)
-                if (is_free(id) && !whole_.tensor(id).constant && given.insert(id).second)
-                    graph.inputs.push_back(stand_in(graph, here, id));
-        }
-        for (TensorId id : kept_) graph.inputs.push_back(stand_in(graph, here, id));
-        graph.inputs.insert(graph.inputs.end(), adjoints.begin(), adjoints.end());
-        return prune(graph);
-    }
-
-    // An input that stands for a tensor wherever operations read it; nobody needs what makes it then.
-    TensorId stand_in(Graph& graph, const std::map<TensorId, TensorId>& here, TensorId id) const {
-        const auto found = here.find(id);
-        const TensorId made = graph.add_tensor(whole_.tensor(id).name, whole_.tensor(id).type);
-        if (found == here.end()) return made;
-        std::swap(graph.tensors[static_cast<size_t>(made)].name,
-                  graph.tensors[static_cast<size_t>(found->second)].name);
-        for (Operation& operation : graph.operations) std::ranges::replace(operation.inputs, found->second, made);
-        return made;
+    Graph pruned(const Graph& graph) const {
+        Graph result = prune(graph);
+        result.dimension_names = graph_.dimension_names;
+        return result;
     }
 
     TapeLayout layout() const {
@@ -250,7 +260,6 @@ private:
     }
 
     const Graph& graph_;
-    const SplitRequest& request_;
     const Graph whole_;  // the graph in finer operations
     Graph derived_;
     std::vector<CutValue> values_;  // by tensor of `whole_`
@@ -311,11 +320,29 @@ Split of_complex_types(const Graph& graph, const SplitRequest& request, Split pa
 }  // namespace
 
 Result<Split> split(const Graph& graph, const SplitRequest& request) {
-    if (!has_complex(graph)) return Splitting(graph, request).run();
-    const Graph pairs = lower_complex(graph);
-    auto made = Splitting(pairs, request).run();
-    if (!made) return made;
-    return of_complex_types(graph, request, std::move(*made));
+    std::optional<Graph> pairs;
+    if (has_complex(graph)) pairs = lower_complex(graph);
+    Splitting splitting(pairs ? *pairs : graph);
+    if (auto derived = splitting.derive(request.wanted); !derived) return fail(std::move(derived.error()));
+    auto tape = splitting.tape(request.policy, request.overwritten);
+    if (!tape) return fail(std::move(tape.error()));
+    Split made{splitting.forward(), splitting.reverse(), std::move(*tape)};
+    return pairs ? of_complex_types(graph, request, std::move(made)) : std::move(made);
+}
+
+Result<std::vector<TapeLayout>> tape_layouts(const Graph& graph, const std::vector<TensorId>& wanted,
+                                             const std::vector<TapeQuestion>& questions) {
+    std::optional<Graph> pairs;
+    if (has_complex(graph)) pairs = lower_complex(graph);
+    Splitting splitting(pairs ? *pairs : graph);
+    if (auto derived = splitting.derive(wanted); !derived) return fail(std::move(derived.error()));
+    std::vector<TapeLayout> tapes;
+    for (const TapeQuestion& question : questions) {
+        auto tape = splitting.tape(question.policy, question.overwritten);
+        if (!tape) return fail(std::move(tape.error()));
+        tapes.push_back(std::move(*tape));
+    }
+    return tapes;
 }
 
 }  // namespace heddle::gradient

@@ -25,4 +25,13 @@ struct Split {
 // gradient.tape_budget (no choice is of so few bytes).
 Result<Split> split(const Graph& graph, const SplitRequest& request);
 
+struct TapeQuestion {
+    TapePolicy policy;
+    std::vector<TensorId> overwritten;
+};
+
+// The tapes alone, for several questions about one gradient, which is derived once.
+Result<std::vector<TapeLayout>> tape_layouts(const Graph& graph, const std::vector<TensorId>& wanted,
+                                             const std::vector<TapeQuestion>& questions);
+
 }  // namespace heddle::gradient

@@ -1,6 +1,7 @@
 #include "gradient/zero_outside.h"
 
 #include <algorithm>
+#include <map>
 
 namespace heddle::gradient {
 namespace {
@@ -9,8 +10,15 @@ class Product {
 public:
     explicit Product(Terms& terms) : terms_(terms) {}
 
-    // Whether it is one; then its reads that may lie outside are known.
+    // Whether it is one; then its reads that may lie outside are known. What several factors share is asked once: a square of
+    // squares has few nodes and very many paths.
     bool split(NodeId id) {
+        const auto [known, fresh] = is_product_.try_emplace(id, true);
+        return fresh ? is_product_[id] = made_split(id) : known->second;
+    }
+
+private:
+    bool made_split(NodeId id) {
         const Node& node = terms_.node(id);
         if (!is_float(node.dtype)) return false;
         if (node.kind == Node::Kind::real) return true;
@@ -23,8 +31,9 @@ public:
         return true;
     }
 
+public:
     // Whether the condition is no more than that one of the reads lies inside, along one of its dimensions.
-    bool asks_for_inside(NodeId condition) const {
+    bool asks_for_inside(NodeId condition) {
         const Node& node = terms_.node(condition);
         if (node.kind != Node::Kind::scalar || node.operands.size() != 2) return false;
         const Node& bound = terms_.node(node.operands[1]);
@@ -41,6 +50,12 @@ public:
     }
 
     NodeId guarded(NodeId id) {
+        const auto [known, fresh] = guarded_.try_emplace(id, no_id);
+        return fresh ? guarded_[id] = made_guarded(id) : known->second;
+    }
+
+private:
+    NodeId made_guarded(NodeId id) {
         const Node node = terms_.node(id);  // nodes are made below
         NodeList operands = node.operands;
         if (node.kind == Node::Kind::cast) return terms_.nodes().cast(guarded(operands[0]), node.dtype);
@@ -53,17 +68,21 @@ public:
         return terms_.nodes().guarded_read(node.tensor(), node.dtype, std::move(operands), zero);
     }
 
-private:
     // Such a read may be an error of the whole program, which a guard would hide.
-    bool reads_data(NodeId id) const {
+    bool reads_data(NodeId id) {
         const Node& node = terms_.node(id);
         if (node.kind == Node::Kind::variable || node.kind == Node::Kind::integer) return false;
-        return node.kind != Node::Kind::scalar ||
-               std::ranges::any_of(node.operands, [&](NodeId operand) { return reads_data(operand); });
+        if (node.kind != Node::Kind::scalar) return true;
+        const auto [known, fresh] = reads_data_.try_emplace(id, false);
+        if (!fresh) return known->second;
+        return reads_data_[id] =
+                   std::ranges::any_of(node.operands, [&](NodeId operand) { return reads_data(operand); });
     }
 
     Terms& terms_;
     NodeList outside_;
+    std::map<NodeId, bool> is_product_, reads_data_;
+    std::map<NodeId, NodeId> guarded_;
 };
 
 }  // namespace

@@ -3,15 +3,11 @@
 
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
+#include "sound.h"
 #include "system_builder.h"
 
 namespace heddle::equations::testing {
 namespace {
-
-void expect_sound(const System& system) {
-    const auto sound = verify(system);
-    EXPECT_TRUE(sound) << (sound ? "" : render(sound.error()));
-}
 
 TensorIndex bytes_of(SystemBuilder& b, std::vector<int64_t> shape) {
     const TensorIndex x = b.input(std::move(shape), "place");

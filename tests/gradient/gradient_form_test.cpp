@@ -130,6 +130,22 @@ TEST(GradientForm, WhatReachesNothingHasAGradientOfZero) {
 
 // ---- refusals
 
+// Sixty squares of squares are sixty nodes, and a way through them for each of 2^60 factors.
+TEST(GradientForm, ProductsOfSharedFactorsAreAskedOnce) {
+    std::string text =
+        "powers:\n  inputs: {x: \"$T[$n]\", w: \"$T[3]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n  body: |\n"
+        "    let b0 = x[@n]\n    let c0 = @n\n";
+    for (int i = 1; i <= 60; ++i)
+        text += fmt::format("    let b{} = b{} * b{}\n    let c{} = c{} * c{}\n", i, i - 1, i - 1, i, i - 1, i - 1);
+    text += "    y = sum(k < 3 : (x[@n + k - 1] ?? 0) * (x[c60 + k] ?? 1) * w[k] * b60)\n";
+    auto graph = build_program(std::make_shared<SourceText>("case", "y = powers(x, w)"), library_of(text),
+                               {{"x", {DType::float32, {8}}}, {"w", {DType::float32, {3}}}});
+    ASSERT_TRUE(graph) << render(graph.error());
+    auto made = gradient(*graph, graph->inputs);
+    ASSERT_TRUE(made) << render(made.error());
+    EXPECT_TRUE(verify(*made));
+}
+
 TEST(GradientErrors, OnlyInputsOfFloatTypes) {
     const Graph graph = program({"y = gather(t, i)", {{"t", {5}}, {"i", {3}, 0, 0, {0, 0, 0}}}}, DType::float32);
     EXPECT_EQ(code_of(gradient(graph, {graph.inputs[1]})), "gradient.input");

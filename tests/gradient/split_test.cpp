@@ -71,10 +71,13 @@ TEST(Tape, BytesAreAnExpressionOfNamedSizes) {
     auto graph =
         build_program(std::make_shared<SourceText>("case", "y = sin(exp(x)); z = mul(y, y)"), library(), inputs);
     ASSERT_TRUE(graph) << render(graph.error());
+    graph->dimension_names = {{"batch", 6}};
     auto made = split(*graph, {graph->inputs, {}, {.kind = Kind::save_all}});
     ASSERT_TRUE(made) << render(made.error());
     ASSERT_EQ(made->tape.entries.size(), 2u);  // exp(x) and y
     EXPECT_NE(made->tape.bytes_text().find("batch"), std::string::npos) << made->tape.bytes_text();
+    EXPECT_EQ(made->forward.dimension_names, graph->dimension_names);
+    EXPECT_EQ(made->reverse.dimension_names, graph->dimension_names);
 }
 
 // More bytes, less work; too few are refused.
@@ -126,6 +129,15 @@ collide:
     auto inputs = split(*graph, {graph->inputs, graph->inputs, {.kind = Kind::recompute_all}});
     ASSERT_TRUE(inputs);
     EXPECT_EQ(inputs->tape.bytes_text(), "76 * cells");
+}
+
+// Operations may have any names, also those that derived ones would have.
+TEST(Outlined, NamesAreNoOtherOperations) {
+    Graph graph = program({"a = gelu(x); b = gelu(a); c = gelu(b); d = gelu(c)", {{"x", {4}}}}, DType::float64);
+    const char* names[] = {"g", "g.value", "g.value_2", "g.d_x"};
+    for (size_t i = 0; i < 4; ++i) graph.operations[i].name = names[i];
+    std::mt19937 random(6);
+    EXPECT_EQ(difference(graph, {spread(random, DType::float64, {4}, -1, 1)}, random), "");
 }
 
 // A value that is read inside under a condition alone is not worked out by itself.

@@ -163,13 +163,9 @@ def main():
     results = report.Report()
     for title, run, rest in cases:
         try:
-            fine, detail = run(arguments.heddle, *rest)
+            results.attempt(title, run, arguments.heddle, *rest)
         except make_models.Unavailable as problem:
             results.unavailable(title, problem, arguments.offline)
-            continue
-        except RuntimeError as problem:
-            fine, detail = False, str(problem)
-        results.add("PASS" if fine else "FAIL", title, detail)
     return results.end()
 
 

@@ -181,13 +181,9 @@ def main():
     for name in options.models or WANTED:
         title = f"gradients of {name} equal differences"
         try:
-            fine, detail = check(options.heddle, name)
+            results.attempt(title, check, options.heddle, name)
         except make_models.Unavailable as problem:
             results.unavailable(title, problem, options.offline)
-            continue
-        except RuntimeError as problem:
-            fine, detail = False, str(problem)
-        results.add("PASS" if fine else "FAIL", title, detail)
     return results.end()
 
 

@@ -152,11 +152,7 @@ def main():
              ("a batch of 4 through all of smart-turn, which proves little", check.check, ("smart-turn", 4)),
              ("mutation is noticed: one weight of smart-turn by one step", check_mutation, (model, feeds))]
     for title, run, rest in cases:
-        try:
-            fine, detail = run(binary, *rest)
-        except RuntimeError as problem:
-            fine, detail = False, str(problem)
-        results.add("PASS" if fine else "FAIL", title, detail)
+        results.attempt(title, run, binary, *rest)
     return results.end()
 
 
