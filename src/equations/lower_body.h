@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include "equations/lower_tables.h"
 #include "equations/pass_support.h"
 #include "equations/system.h"
+#include "graph/verify.h"
 
 namespace heddle::equations {
 
@@ -76,8 +78,7 @@ private:
     Expr convert_reduce(const Node& node, Expr condition);
     std::optional<Draft> draft_reduction(const Node& node, Expr condition);
     bool split_filter(const Node& node, Expr condition, std::vector<Expr>& equalities, Expr& rest);
-    bool is_chosen_by_data(const Node& reduction, const Node& equality) const;
-    bool depends(NodeId id, VariableId variable) const;
+    bool is_chosen_by_data(const Node& reduction, const Node& equality);
 
     AxisId axis_of(VariableId variable);
     bool has_axis(VariableId variable) const;
@@ -103,9 +104,10 @@ private:
     const Operation& operation_;
     const Body& body_;
     std::vector<TensorIndex> inputs_;
-    std::vector<bool> has_data_;       // by NodeId: reads a tensor or a local
-    std::vector<bool> has_equations_;  // by NodeId: holds a reduction, an equation of its own for what asks for it
-    std::vector<int> uses_;            // by NodeId: of nodes, locals and equations
+    std::optional<FreeVariables> free_;  // once it is asked for
+    std::vector<bool> has_data_;         // by NodeId: reads a tensor or a local
+    std::vector<bool> has_equations_;    // by NodeId: holds a reduction, an equation of its own for what asks for it
+    std::vector<int> uses_;              // by NodeId: of nodes, locals and equations
     std::map<VariableId, AxisId> axes_;
     std::map<Key, Expr> done_;
     std::map<Expr, std::pair<Expr, Expr>> weaker_;  // the two that a condition was made of

@@ -1,6 +1,5 @@
 // Reductions of a body: each becomes an equation of its own, or the one of an equal reduction.
 #include <algorithm>
-#include <set>
 
 #include "equations/lower_body.h"
 #include "equations/pass_support.h"
@@ -9,30 +8,13 @@
 
 namespace heddle::equations {
 
-bool BodyLowering::depends(NodeId id, VariableId variable) const {
-    std::vector<NodeId> stack = {id};
-    std::set<NodeId> seen;
-    while (!stack.empty()) {
-        const NodeId at = stack.back();
-        stack.pop_back();
-        if (!seen.insert(at).second) continue;
-        const Node& node = body_.node(at);
-        if (node.kind == Node::Kind::variable && node.variable() == variable) return true;
-        stack.insert(stack.end(), node.operands.begin(), node.operands.end());
-        if (node.kind != Node::Kind::local && node.kind != Node::Kind::previous) continue;
-        const Local& local = body_.local(node.local());
-        stack.push_back(local.value);
-        if (local.is_state()) stack.push_back(local.initial);
-    }
-    return false;
-}
-
 // Whether the filter says by data which one of a reduced variable's numbers it is: there is one term at most.
-bool BodyLowering::is_chosen_by_data(const Node& reduction, const Node& equality) const {
+bool BodyLowering::is_chosen_by_data(const Node& reduction, const Node& equality) {
+    if (!free_) free_.emplace(body_);
     for (size_t side = 0; side < 2; side++) {
         const Node& one = body_.node(equality.operands[side]);
         if (one.kind != Node::Kind::variable || std::ranges::count(reduction.variables, one.variable()) == 0) continue;
-        if (has_axis(one.variable()) && !depends(equality.operands[1 - side], one.variable())) return true;
+        if (has_axis(one.variable()) && !free_->contains(equality.operands[1 - side], one.variable())) return true;
     }
     return false;
 }

@@ -113,9 +113,10 @@ enum class Access : uint8_t {
     consecutive,  // of a load: such an expression, which grows by one from lane to lane where it is inside; lane 0 says
                   // where
     compressed,   // of a store: from where lane 0 says, the values of the lanes that are stored side by side
-    transposed,   // the row variable's coefficient is 1 or -1, the lane variable's any: loads of a Rows of mode
-    // transpose. Lane l's rows are one contiguous vector; the tile is transposed in registers. A guard must
-    // not depend on rows. Rows beyond the row count and masked lanes are neither read nor checked
+    // The row variable's coefficient is 1 or -1, the lane variable's any: loads of a Rows of mode transpose. Lane l's
+    // rows are one contiguous vector; the tile is transposed in registers. A guard must not depend on rows. Rows beyond
+    // the row count and masked lanes are neither read nor checked.
+    transposed,
 };
 
 // Coefficients of the lane variable that are served by permutes: pairs of three or four are six and eight.
