@@ -23,7 +23,8 @@ def test_a_model_learns_to_tell_kinds_that_were_one_to_it():
     models = pathlib.Path(model_path("magika")).parent
     model_path("magika-config")
     with tempfile.TemporaryDirectory() as folder:
-        done = run("--models", str(models), "--steps", "40", "--svg", f"{folder}/curve.svg")
+        # The files are this repository's, so that the shares move with every change of it: so many steps that the bound is far.
+        done = run("--models", str(models), "--steps", "120", "--svg", f"{folder}/curve.svg")
         assert done.returncode == 0, done.stderr
         before, after = [float(share) for share in re.findall(r"^(?:before|after): ([0-9.]+)%", done.stdout, re.MULTILINE)]
         assert before < 70 < 75 < after, done.stdout
