@@ -32,12 +32,12 @@ NodeId among_all(Terms& terms, const Node& reduction, double worst) {
 
 }  // namespace
 
-std::vector<bool> reached(const Terms& terms, const std::function<bool(const Node&)>& source) {
+std::vector<bool> reached(const Terms& terms, const NodeList& cut, const std::function<bool(const Node&)>& source) {
     std::vector<bool> active(terms.body().nodes.size());
     for (NodeId id(0); id < next_id<NodeId>(active); ++id) {
         const Node& node = terms.node(id);
         auto is_active = [&](NodeId of) { return bool(active[static_cast<size_t>(of)]); };
-        if (!is_float(node.dtype)) continue;
+        if (!is_float(node.dtype) || std::ranges::find(cut, id) != cut.end()) continue;
         bool here = false;
         switch (node.kind) {
         case Node::Kind::scalar: here = has_derivative(node.op) && std::ranges::any_of(node.operands, is_active); break;
@@ -85,14 +85,6 @@ NodeId product_of_others(Terms& terms, const Node& reduction) {
 bool is_empty(const Terms& terms, const Node& reduction) {
     return std::ranges::any_of(reduction.variables,
                                [&](VariableId variable) { return terms.body().variable(variable).extent.value == 0; });
-}
-
-Diagnostic unknown_derivative(ScalarOp op) {
-    return {.code = "gradient.unknown",
-            .summary = fmt::format("the derivative of '{}' is not known", info(op).name),
-            .expected = "functions whose derivatives are functions of the language",
-            .found = std::string(info(op).name),
-            .remedy = "give the operator a rule of its own, `grad`"};
 }
 
 Diagnostic too_large(const Body& forward) {

@@ -10,8 +10,8 @@ namespace heddle::gradient {
 
 inline constexpr size_t largest_forward = 20'000;  // nodes of a body that is derived
 
-// By node: whether a read of a tensor or of a state that is `source` reaches it with a derivative.
-std::vector<bool> reached(const Terms& terms, const std::function<bool(const Node&)>& source);
+// By node: whether a read of a tensor or of a state that is `source` reaches it with a derivative, and not through `cut`.
+std::vector<bool> reached(const Terms& terms, const NodeList& cut, const std::function<bool(const Node&)>& source);
 
 // Of a node that takes the least or the greatest of its terms: whether that at its variables is the first of these.
 NodeId wins(Terms& terms, const Node& reduction);
@@ -20,8 +20,7 @@ NodeId product_of_others(Terms& terms, const Node& reduction);
 // Whether there are no terms, whatever the filter.
 bool is_empty(const Terms& terms, const Node& reduction);
 
-// Codes gradient.unknown and gradient.limit.
-Diagnostic unknown_derivative(ScalarOp op);
+// Code gradient.limit.
 Diagnostic too_large(const Body& forward);
 
 }  // namespace heddle::gradient

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "gradient/cancelled_shift.h"
 #include "gradient/derivatives.h"
 #include "gradient/gather.h"
 #include "gradient/scalar_rules.h"
@@ -29,9 +30,8 @@ public:
           terms_(*request.body, body, shapes_of(request)),
           nodes_(terms_.nodes()),
           body_(body),
-          forward_locals_(body.locals.size()) {}
-
-    std::optional<ScalarOp> unknown() const { return unknown_; }
+          forward_locals_(body.locals.size()),
+          cancelled_(cancelled_shifts(terms_, *request.body)) {}
 
     bool too_deep(int32_t most) const {
         const auto end = next_id<NodeId>(body_.nodes);
@@ -70,7 +70,7 @@ private:
     void find_active() {
         std::vector<bool> states(forward_locals_);
         for (bool more = true; std::exchange(more, false);) {
-            active_ = reached(terms_, [&](const Node& node) {
+            active_ = reached(terms_, cancelled_, [&](const Node& node) {
                 return node.is_read() ? bool(request_.given[node.tensor()])
                                       : bool(states[static_cast<size_t>(node.local())]);
             });
@@ -131,10 +131,6 @@ private:
 
     // The shares that operands have of an adjoint are linear in it: their sum, with tangents for the adjoint.
     NodeId of_scalar(NodeId id, const Node& node) {
-        if (is_unknown_derivative(node.op)) {
-            unknown_ = node.op;
-            return no_id;
-        }
         NodeId sum = no_id;
         for (size_t i = 0; i < node.operands.size(); ++i) {
             const NodeId of = tangent(node.operands[i]);
@@ -220,11 +216,11 @@ private:
     BodyNodes& nodes_;
     Body& body_;
     const size_t forward_locals_;
+    const NodeList cancelled_;
     std::vector<bool> active_;  // by node of the forward body
     std::vector<bool> states_;  // by local of it: a state with a tangent
     std::map<NodeId, NodeId> tangents_;
     std::map<LocalId, LocalId> locals_;  // beside those of the forward body
-    std::optional<ScalarOp> unknown_;
 };
 
 }  // namespace
@@ -235,7 +231,6 @@ Result<Body> forward(const ForwardRequest& request) {
     Forward forward(request, body);
     if (forward.too_deep(deepest_body / 3)) return fail(too_large(*request.body));
     forward.run();
-    if (forward.unknown()) return fail(unknown_derivative(*forward.unknown()));
     if (body.nodes.size() > largest_body || forward.too_deep(deepest_body)) return fail(too_large(*request.body));
     return body;
 }

@@ -18,7 +18,7 @@ struct ForwardRequest {
 };
 
 // A body that reads the forward body's inputs, then the given tangents in the order of the inputs, and writes the
-// needed ones in the order of the outputs. Codes: gradient.limit, gradient.unknown.
+// needed ones in the order of the outputs. Code gradient.limit.
 Result<Body> forward(const ForwardRequest& request);
 
 }  // namespace heddle::gradient

@@ -15,8 +15,7 @@ inline bool is_differentiable(DType dtype) { return is_float(dtype) || is_comple
 // of `wanted`, in their order: the sum over all elements of all outputs of adjoint times derivative. Of a complex number
 // the adjoint's parts are those of its parts: it points where a real result grows the fastest.
 // Codes: gradient.input (wanted is no input of the graph, or not of such a type), gradient.output (no output is of such
-// a type), gradient.opaque (a kernel elsewhere is on the way), gradient.unknown (a function is whose derivative is not
-// known), gradient.limit.
+// a type), gradient.opaque (a kernel elsewhere is on the way), gradient.limit.
 // With `reads_results` an adjoint that follows from the result of an operation (of exp, tanh, sqrt) reads it, and does not
 // work it out again of the operation's inputs.
 Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted, bool reads_results = false);

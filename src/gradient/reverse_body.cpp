@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "gradient/cancelled_shift.h"
 #include "gradient/derivatives.h"
 #include "gradient/gather.h"
 #include "gradient/scalar_rules.h"
@@ -29,16 +30,14 @@ public:
           forward_(*request.body),
           terms_(forward_, body, shapes_of(request)),
           nodes_(terms_.nodes()),
-          body_(body) {
+          body_(body),
+          cancelled_(cancelled_shifts(terms_, forward_)) {
         const TensorType& wanted = request.inputs[static_cast<size_t>(request.wanted)];
         for (size_t d = 0; d < wanted.shape.size(); ++d) {
             targets_.push_back(nodes_.add_variable(fmt::format("p{}", d), Variable::Kind::index, wanted.shape[d]));
             target_nodes_.push_back(nodes_.variable(targets_.back()));
         }
     }
-
-    // A function without a rule that an adjoint had to go through.
-    std::optional<ScalarOp> unknown() const { return unknown_; }
 
     bool too_deep(int32_t most) const {
         const auto end = next_id<NodeId>(terms_.body().nodes);
@@ -52,7 +51,7 @@ public:
         find_scans();
         std::vector<NodeId> values;
         for (const BodyEquation& equation : forward_.equations) values.push_back(after_scans(equation.value));
-        active_ = reached(terms_, [&](const Node& node) {
+        active_ = reached(terms_, cancelled_, [&](const Node& node) {
             return node.is_read() ? node.index == request_.wanted : node.kind == Node::Kind::local;
         });
         for (size_t i = 0; i < values.size(); ++i) seed(forward_.equations[i], values[i]);
@@ -160,10 +159,6 @@ private:
     }
 
     void through_scalar(NodeId id, const Node& node, std::span<const VariableId> domain, const Part& part) {
-        if (is_unknown_derivative(node.op)) {
-            unknown_ = node.op;
-            return;
-        }
         for (size_t i = 0; i < node.operands.size(); ++i) {
             if (!active_[static_cast<size_t>(node.operands[i])]) continue;
             Share share = share_of(nodes_, id, i, part.value, result_of(id));
@@ -375,7 +370,7 @@ private:
     // What one step gives to the elements that were before it.
     void collect(Scan& scan) {
         auto parts = std::exchange(parts_, {});
-        auto active = std::exchange(active_, reached(terms_, [&](const Node& node) {
+        auto active = std::exchange(active_, reached(terms_, cancelled_, [&](const Node& node) {
                                         return node.kind == Node::Kind::local &&
                                                local(node).variables[0] == scan.axis && distance(node, scan.step) >= 0;
                                     }));
@@ -418,6 +413,7 @@ private:
     Terms terms_;
     BodyNodes& nodes_;
     Body& body_;
+    const NodeList cancelled_;
     std::vector<Scan> scans_;  // whose adjoints are not there yet; the latest last
     Substitution after_;       // what equations read of scans
     Scan* running_ = nullptr;  // whose steps are looked at
@@ -427,7 +423,6 @@ private:
     std::vector<bool> active_;
     std::map<NodeId, std::vector<Part>> parts_;  // of adjoints that are not complete yet
     std::optional<Part> result_;
-    std::optional<ScalarOp> unknown_;
 };
 
 }  // namespace
@@ -438,7 +433,6 @@ Result<Body> reverse(const ReverseRequest& request) {
     Reverse reverse(request, body);
     if (reverse.too_deep(deepest_body / 3)) return fail(too_large(*request.body));
     auto equation = reverse.run();
-    if (reverse.unknown()) return fail(unknown_derivative(*reverse.unknown()));
     if (equation) body.equations.push_back(std::move(*equation));
     if (body.nodes.size() > largest_body || reverse.too_deep(deepest_body)) return fail(too_large(*request.body));
     return body;

@@ -19,8 +19,7 @@ struct ReverseRequest {
 };
 
 // A body that reads the forward body's inputs, then the given adjoints in the order of the outputs, and writes output
-// 0, the adjoint of the wanted input. No equations where that is zero. Codes: gradient.limit, gradient.unknown (a
-// function whose derivative is not worked out is on the way).
+// 0, the adjoint of the wanted input. No equations where that is zero. Code gradient.limit.
 Result<Body> reverse(const ReverseRequest& request);
 
 }  // namespace heddle::gradient

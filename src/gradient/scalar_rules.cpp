@@ -34,6 +34,8 @@ private:
         case Syntax::Kind::integer: return literal(static_cast<double>(syntax.integer));
         case Syntax::Kind::real: return literal(syntax.real);
         case Syntax::Kind::name: return values_.at(syntax.text);
+        case Syntax::Kind::conditional:
+            return nodes_.select(value(*syntax.children[0]), value(*syntax.children[1]), value(*syntax.children[2]));
         default: break;
         }
         NodeList operands;
@@ -95,8 +97,6 @@ const Shares& shares_of(ScalarOp op) {
 }  // namespace
 
 bool has_derivative(ScalarOp op) { return shares_of(op)[0] != nullptr; }
-
-bool is_unknown_derivative(ScalarOp op) { return info(op).shares[0] == "unknown"; }
 
 Share share_of(BodyNodes& nodes, NodeId id, size_t operand, NodeId adjoint, NodeId result) {
     return ShareBuilder(nodes, id, adjoint, result).share(*shares_of(nodes.node(id).op)[operand]);

@@ -15,8 +15,6 @@ struct Share {
 
 // Nothing for operations whose derivative is zero wherever there is one: floor, sign, comparisons ...
 bool has_derivative(ScalarOp op);
-// Where it has one that the table does not tell.
-bool is_unknown_derivative(ScalarOp op);
 
 // `node` is an operation on floats; `adjoint` is of its type, and so is `result`, which is its value.
 Share share_of(BodyNodes& nodes, NodeId node, size_t operand, NodeId adjoint, NodeId result);

@@ -14,7 +14,7 @@ public:
     // squares has few nodes and very many paths.
     bool split(NodeId id) {
         const auto [known, fresh] = is_product_.try_emplace(id, true);
-        return fresh ? is_product_[id] = made_split(id) : known->second;
+        return fresh ? (is_product_[id] = made_split(id)) : known->second;
     }
 
 private:

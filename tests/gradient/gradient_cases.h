@@ -96,6 +96,8 @@ inline std::vector<Case> elementwise_cases() {
         list.push_back({std::string("y = ") + name + "(x)", {{"x", {12}, -0.9, 0.9}}});
     list.push_back({"y = lgamma(x)", {{"x", {12}, 0.6, 4}}});
     list.push_back({"y = lgamma(x)", {{"x", {5}, -1.7, -1.3}}});
+    list.push_back({"y = digamma(x)", {{"x", {12}, 0.2, 4}}});
+    list.push_back({"y = digamma(x)", {{"x", {5}, -1.7, -1.3}}});
     list.push_back({"y = acosh(x)", {{"x", {12}, 1.2, 3}}});
     for (const char* name : {"add2", "sub", "mul", "div", "maximum", "minimum", "power", "atan2", "mod", "trunc_rem"})
         list.push_back({std::string("y = ") + name + "(a, b)", {{"a", {3, 4}, 0.6, 2}, {"b", {4}, 0.7, 1.5}}});
