@@ -305,7 +305,7 @@ Result<void> differentiate(Source& source, const std::vector<std::string>& names
         inputs.emplace(source.input_names[i], source.graph.inputs[i]);
     std::vector<TensorId> wanted;
     for (const std::string& name : names) wanted.push_back(inputs.at(name));
-    auto derived = gradient::value_and_gradient(source.graph, wanted);
+    auto derived = gradient::value_and_gradient(source.graph, wanted, source.graph.outputs);
     if (!derived) return fail(std::move(derived.error()));
     if (has_loss) {
         seed(*derived);

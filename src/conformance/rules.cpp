@@ -51,7 +51,7 @@ Diagnostics check_config(codegen::Backend& backend, const Library& library, infe
     if (!parsed || *parsed != *first)
         problems.push_back(problem("conformance.config", "the config's bytes are not read as they are written"));
     for (const auto mode : {Derivation::Mode::primal, Derivation::Mode::forward, Derivation::Mode::augmented,
-                            Derivation::Mode::reverse}) {
+                            Derivation::Mode::reverse, Derivation::Mode::combined}) {
         request.program = fmt::format("program {}", static_cast<int>(mode));
         request.derivation = {.mode = mode, .width = 2, .activities = {Activity::duplicated}, .tape_policy = "save"};
         // It may refuse a mode, but not change its config.

@@ -21,7 +21,7 @@ public:
           to_(derived_.graph()),
           adjoints_(graph.tensors.size()) {}
 
-    Result<Graph> run(const std::vector<TensorId>& wanted, bool with_values) {
+    Result<Graph> run(const std::vector<TensorId>& wanted, const std::vector<TensorId>& values) {
         active_ = reached(from_, wanted);
         for (TensorId id : outputs_with_derivatives(from_)) {
             to_.inputs.push_back(to_.add_tensor("d_" + from_.tensor(id).name, from_.tensor(id).type));
@@ -29,7 +29,7 @@ public:
         }
         for (size_t i = from_.operations.size(); i-- > 0;)
             if (auto derived = derive(from_.operations[i]); !derived) return fail(std::move(derived.error()));
-        if (!with_values) to_.outputs.clear();
+        to_.outputs = values;
         for (TensorId id : wanted) to_.outputs.push_back(adjoint_output(id));
         Graph result = prune(to_);
         result.dimension_names = from_.dimension_names;
@@ -124,14 +124,15 @@ private:
 
 Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted, bool reads_results) {
     return derive(graph, wanted, outputs_with_derivatives(graph), wanted,
-                  [&](const Graph& real) { return Derivation(real, reads_results).run(wanted, false); });
+                  [&](const Graph& real) { return Derivation(real, reads_results).run(wanted, {}); });
 }
 
-Result<Graph> value_and_gradient(const Graph& graph, const std::vector<TensorId>& wanted) {
-    std::vector<TensorId> results = graph.outputs;
+Result<Graph> value_and_gradient(const Graph& graph, const std::vector<TensorId>& wanted,
+                                 const std::vector<TensorId>& values) {
+    std::vector<TensorId> results = values;
     results.insert(results.end(), wanted.begin(), wanted.end());
     return derive(graph, wanted, outputs_with_derivatives(graph), results,
-                  [&](const Graph& real) { return Derivation(real, false).run(wanted, true); });
+                  [&](const Graph& real) { return Derivation(real, false).run(wanted, values); });
 }
 
 }  // namespace heddle::gradient

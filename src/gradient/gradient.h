@@ -20,7 +20,8 @@ inline bool is_differentiable(DType dtype) { return is_float(dtype) || is_comple
 // work it out again of the operation's inputs.
 Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted, bool reads_results = false);
 
-// The same, with the graph's outputs before the adjoints: what both need is computed once.
-Result<Graph> value_and_gradient(const Graph& graph, const std::vector<TensorId>& wanted);
+// The same, with `values`, any tensors of the graph, before the adjoints: what both need is computed once.
+Result<Graph> value_and_gradient(const Graph& graph, const std::vector<TensorId>& wanted,
+                                 const std::vector<TensorId>& values);
 
 }  // namespace heddle::gradient

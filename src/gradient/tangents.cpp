@@ -18,12 +18,12 @@ public:
     explicit Propagation(const Graph& graph)
         : from_(graph), derived_(graph), to_(derived_.graph()), tangents_(graph.tensors.size(), no_id) {}
 
-    Result<Graph> run(const std::vector<TensorId>& wanted) {
+    Result<Graph> run(const std::vector<TensorId>& wanted, const std::vector<TensorId>& values) {
         active_ = reached(from_, wanted);
         for (TensorId id : wanted) to_.inputs.push_back(tangent_of(id));
         for (const Operation& operation : from_.operations)
             if (auto done = propagate(operation); !done) return fail(std::move(done.error()));
-        to_.outputs.clear();
+        to_.outputs = values;
         for (TensorId id : outputs_with_derivatives(from_)) to_.outputs.push_back(result(id));
         Graph result = prune(to_);
         result.dimension_names = from_.dimension_names;
@@ -112,8 +112,16 @@ private:
 }  // namespace
 
 Result<Graph> tangents(const Graph& graph, const std::vector<TensorId>& wanted) {
-    return derive(graph, wanted, wanted, outputs_with_derivatives(graph),
-                  [&](const Graph& real) { return Propagation(real).run(wanted); });
+    return value_and_tangents(graph, wanted, {});
+}
+
+Result<Graph> value_and_tangents(const Graph& graph, const std::vector<TensorId>& wanted,
+                                 const std::vector<TensorId>& values) {
+    std::vector<TensorId> results = values;
+    const std::vector<TensorId> outputs = outputs_with_derivatives(graph);
+    results.insert(results.end(), outputs.begin(), outputs.end());
+    return derive(graph, wanted, wanted, results,
+                  [&](const Graph& real) { return Propagation(real).run(wanted, values); });
 }
 
 }  // namespace heddle::gradient

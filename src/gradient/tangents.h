@@ -12,4 +12,8 @@ namespace heddle::gradient {
 // (`grad`) is followed: what it makes is linear in adjoints, and is transposed. Codes: those of gradient().
 Result<Graph> tangents(const Graph& graph, const std::vector<TensorId>& wanted);
 
+// The same, with `values`, any tensors of the graph, before the tangents: what both need is computed once.
+Result<Graph> value_and_tangents(const Graph& graph, const std::vector<TensorId>& wanted,
+                                 const std::vector<TensorId>& values);
+
 }  // namespace heddle::gradient

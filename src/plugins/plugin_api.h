@@ -28,7 +28,7 @@ typedef struct heddle_sink {
     void (*append)(void* owner, const char* data, size_t size);
 } heddle_sink;
 
-enum heddle_mode { HEDDLE_PRIMAL = 0, HEDDLE_FORWARD = 1, HEDDLE_AUGMENTED = 2, HEDDLE_REVERSE = 3 };
+enum heddle_mode { HEDDLE_PRIMAL = 0, HEDDLE_FORWARD = 1, HEDDLE_AUGMENTED = 2, HEDDLE_REVERSE = 3, HEDDLE_COMBINED = 4 };
 
 /* What a config is asked for. It must not depend on the program or its derivation; by these a request may be refused. */
 typedef struct heddle_request {

@@ -38,6 +38,7 @@ struct Derivation {
         forward,    // directional derivatives
         augmented,  // the program, with the tape that `reverse` reads
         reverse,    // adjoints
+        combined,   // the program and its adjoints, without a tape
     };
     Mode mode = Mode::primal;
     int32_t width = 1;                 // directions or adjoints at once

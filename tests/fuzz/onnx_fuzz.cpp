@@ -17,7 +17,7 @@ void differentiate(const onnx::OnnxModel& model, onnx::ImportOptions options) {
     std::vector<TensorId> wanted = imported->graph.inputs;
     std::erase_if(wanted, [&](TensorId id) { return !is_float(imported->graph.tensor(id).type.dtype); });
     if (wanted.empty()) return;
-    auto derived = gradient::value_and_gradient(imported->graph, wanted);
+    auto derived = gradient::value_and_gradient(imported->graph, wanted, imported->graph.outputs);
     if (fuzz::fine(derived)) fuzz::compile(*derived);
 }
 
