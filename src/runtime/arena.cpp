@@ -17,6 +17,15 @@ std::unexpected<Diagnostics> out_of_memory(int64_t bytes) {
                  .expected = fmt::format("{} bytes", bytes)});
 }
 
+std::vector<TensorData> Arena::results(const plan::Plan& plan) {
+    int64_t bytes = 0;
+    for (const TensorType& type : plan.output_types) bytes += type.byte_size();
+    results_.keep(bytes);
+    std::vector<TensorData> results;
+    for (const TensorType& type : plan.output_types) results.push_back(results_.make(type));
+    return results;
+}
+
 Result<bool> Arena::take(const plan::Plan& plan, User user) {
     // A failing kernel writes the point into the first bytes, whatever scratch it asked for.
     const int64_t scratch = std::max<int64_t>(plan.scratch_bytes, 64);

@@ -1,5 +1,5 @@
-// The memory that runs need from launch to launch. One run at a time has it, whichever session runs; so it is as large
-// as the largest of them needs, not as all of them together.
+// The memory that runs need from launch to launch, and for results. One run at a time has it, whichever session runs; so it
+// is as large as the largest of them needs, not as all of them together.
 #pragma once
 
 #include <atomic>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/plan.h"
+#include "runtime/result_memory.h"
 
 namespace heddle::codegen {
 class Device;
@@ -30,6 +31,9 @@ public:
     // there are other bytes in them. Code runtime.out_of_memory: then nothing may run, and the next call tries again.
     Result<bool> take(const plan::Plan& plan, User user);
 
+    // A tensor for each result of a run of this plan, with anything in it.
+    std::vector<TensorData> results(const plan::Plan& plan);
+
     std::byte* workspace() const { return workspace_.get(); }  // on the device, if there is one
     const std::vector<std::shared_ptr<std::byte>>& scratch() const { return scratch_; }  // one a thread
     int64_t bytes() const;
@@ -38,6 +42,7 @@ private:
     std::shared_ptr<codegen::Device> device_;
     std::shared_ptr<std::byte> workspace_;
     std::vector<std::shared_ptr<std::byte>> scratch_;
+    ResultMemory results_;
     int64_t workspace_bytes_ = 0, scratch_bytes_ = 0;
     User last_ = 0;
     std::atomic<User> users_ = 0;

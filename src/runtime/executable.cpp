@@ -201,9 +201,7 @@ Result<void> check_inputs(const std::vector<std::string>& names, const std::vect
 }
 
 std::vector<TensorData> Session::make_outputs() const {
-    std::vector<TensorData> outputs;
-    for (const TensorType& type : executable_->plan().output_types) outputs.emplace_back(type.dtype, type.extents());
-    return outputs;
+    return arena_->results(executable_->plan());
 }
 
 Result<TensorData> Session::contents(int32_t index) const {

@@ -57,6 +57,9 @@ TensorData::TensorData(DType dtype, std::vector<int64_t> shape) : dtype_(dtype),
     data_ = owned_.get();
 }
 
+TensorData::TensorData(DType dtype, std::vector<int64_t> shape, std::shared_ptr<std::byte> memory)
+    : dtype_(dtype), shape_(std::move(shape)), owned_(std::move(memory)), data_(owned_.get()) {}
+
 TensorData::TensorData(DType dtype, std::vector<int64_t> shape, std::shared_ptr<const void> owner,
                        const std::byte* bytes)
     : dtype_(dtype), shape_(std::move(shape)), borrowed_(std::move(owner)), data_(bytes) {}

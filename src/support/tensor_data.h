@@ -23,6 +23,8 @@ public:
     TensorData() = default;
     // Owned and zeroed. The bytes must be counted by 64 bits; std::bad_alloc, as of any container, if too many.
     TensorData(DType dtype, std::vector<int64_t> shape);
+    // Owned: `memory` is allocate_buffer's, of as many bytes as the elements have.
+    TensorData(DType dtype, std::vector<int64_t> shape, std::shared_ptr<std::byte> memory);
     // Borrowed: `owner` keeps `bytes` alive.
     TensorData(DType dtype, std::vector<int64_t> shape, std::shared_ptr<const void> owner, const std::byte* bytes);
 
