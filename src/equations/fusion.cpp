@@ -7,6 +7,7 @@
 #include <queue>
 
 #include "equations/fusion_groups.h"
+#include "equations/scatter.h"
 
 namespace heddle::equations {
 namespace {
@@ -170,6 +171,15 @@ Partition fuse(const System& system, const Target& target, const FusionOptions& 
     return partition;
 }
 
+namespace {
+
+std::string reduction_text(const System& system, const Equation& equation) {
+    if (!equation.reducer) return "";
+    return fmt::format(" ({}{})", name(*equation.reducer), scatter_of(system, equation) ? ", scattered by data" : "");
+}
+
+}  // namespace
+
 std::string print(const System& system, const Partition& partition) {
     std::string text;
     auto out = std::back_inserter(text);
@@ -190,7 +200,7 @@ std::string print(const System& system, const Partition& partition) {
             fmt::format_to(
                 out, "  {}{}{}{}\n", system.tensor(equation.tensor).name,
                 system.tensor(equation.tensor).equations.size() > 1 ? fmt::format(" piece {}", equation.piece) : "",
-                equation.reducer ? fmt::format(" ({})", name(*equation.reducer)) : "",
+                reduction_text(system, equation),
                 kernel.light.contains(index) ? " light" : "");
         }
     }
