@@ -200,8 +200,7 @@ std::string print(const System& system, const Partition& partition) {
             fmt::format_to(
                 out, "  {}{}{}{}\n", system.tensor(equation.tensor).name,
                 system.tensor(equation.tensor).equations.size() > 1 ? fmt::format(" piece {}", equation.piece) : "",
-                reduction_text(system, equation),
-                kernel.light.contains(index) ? " light" : "");
+                reduction_text(system, equation), kernel.light.contains(index) ? " light" : "");
         }
     }
     for (size_t b = 0; b < partition.batches.size(); b++) {

@@ -10,7 +10,8 @@
 namespace heddle::equations {
 namespace {
 
-constexpr int maximum_nodes = 200;  // of a right side
+constexpr int maximum_nodes = 200;          // of a right side
+constexpr double least_spread = 64 * 1024;  // bytes
 
 struct Use {
     int32_t reader = -1;
@@ -25,7 +26,9 @@ public:
     std::vector<bool> choose();
 
 private:
-    bool may_vanish(int32_t index) const;
+    bool may_vanish(int32_t index);
+    bool is_spread(const Equation& equation);
+    std::set<TensorIndex> large_operands(const Equation& equation) const;
     bool worth(int32_t index);
     bool worth_with_one_read(const Equation& equation, const Equation& reader);
     bool worth_with_several_reads(const Equation& equation, const std::vector<Use>& uses);
@@ -39,10 +42,30 @@ private:
     std::vector<int> nodes_;                     // of each equation's right side with what it will take in
 };
 
-bool PointwiseChoice::may_vanish(int32_t index) const {
+// Operands of which an element is read for only a few elements of the result.
+std::set<TensorIndex> PointwiseChoice::large_operands(const Equation& equation) const {
+    const Arena& arena = *system_.arena;
+    std::set<TensorIndex> large;
+    for (Expr read : reads(equation)) {
+        std::set<AxisId> axes;
+        for (Expr coordinate : coordinates_of(read)) axes.insert(coordinate->axes.begin(), coordinate->axes.end());
+        if (hint_points(arena, {axes.begin(), axes.end()}) * 4 >= hint_points(system_, equation))
+            large.insert(read->tensor());
+    }
+    return large;
+}
+
+// A few constants, spread over what no cache holds at hand: to work it out again is less than to read it.
+bool PointwiseChoice::is_spread(const Equation& equation) {
+    const double bytes = hint_points(system_, equation) * heddle::bytes(system_.tensor(equation.tensor).dtype);
+    return bytes >= least_spread && facts_.of(equation.right).operations <= 2 && large_operands(equation).empty();
+}
+
+bool PointwiseChoice::may_vanish(int32_t index) {
     const Equation& equation = system_.equation(index);
     const SystemTensor& tensor = system_.tensor(equation.tensor);
-    if (equation.dead || equation.reducer || tensor.is_output || tensor.prepared || tensor.keep_name) return false;
+    if (equation.dead || equation.reducer || tensor.is_output || tensor.keep_name) return false;
+    if (tensor.prepared && !is_spread(equation)) return false;
     if (equation.scan >= 0 && !stays_in_step(system_, equation, readers_[static_cast<size_t>(equation.tensor)]))
         return false;
     if (tensor.equations.size() != 1 || tensor.kind != SystemTensor::Kind::computed) return false;
@@ -57,15 +80,9 @@ bool PointwiseChoice::worth_with_one_read(const Equation& equation, const Equati
 }
 
 bool PointwiseChoice::worth_with_several_reads(const Equation& equation, const std::vector<Use>& uses) {
-    const Arena& arena = *system_.arena;
     const int operations = facts_.of(equation.right).operations;
     const double points = hint_points(system_, equation);
-    std::set<TensorIndex> large;
-    for (Expr read : reads(equation)) {
-        std::set<AxisId> axes;
-        for (Expr coordinate : coordinates_of(read)) axes.insert(coordinate->axes.begin(), coordinate->axes.end());
-        if (hint_points(arena, {axes.begin(), axes.end()}) * 4 >= points) large.insert(read->tensor());
-    }
+    const std::set<TensorIndex> large = large_operands(equation);
     if (operations > 2 || large.size() > 1 || (large.size() == 1 && operations > 0)) return false;
     return std::none_of(uses.begin(), uses.end(), [&](const Use& use) {
         const Equation& reader = system_.equation(use.reader);

@@ -126,6 +126,7 @@ const ValueFacts& FactCache::of(Expr right) {
     if (!fresh) return entry->second;
     ValueFacts facts;
     visit_value(right, [&](Expr node) {
+        if (node->axes.empty()) return;  // one value, before all points
         if (node->kind == Kind::scalar) {
             facts.operations += info(node->op).cost;
             facts.expensive |= is_expensive(node->op);

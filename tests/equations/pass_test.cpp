@@ -384,6 +384,20 @@ TEST(PassPrepare, WhatIsMadeOfConstantsIsPrepared) {
     EXPECT_EQ(partition.batches.size(), 1u);
 }
 
+// One number for all elements of a large tensor is read where it is, and not spread first; for a small one it is.
+TEST(PassPrepare, WhatIsSpreadIsWorkedOutWhereItIsRead) {
+    for (int64_t rows : {8, 1024}) {
+        SystemBuilder b;
+        const TensorIndex one = b.weights({1}), x = b.input({rows, 64});
+        const TensorIndex spread = b.pointwise({rows, 64}, [&](const auto&) {
+            return b.apply(ScalarOp::divide, {b.read(one, {b.system.arena->integer(0)}), b.number(7)});
+        });
+        b.output(b.binary(b.binary(x, spread, ScalarOp::multiply), spread, ScalarOp::add));
+        optimise(b.system);
+        EXPECT_EQ(b.system.tensor(spread).equations.empty(), rows == 1024);
+    }
+}
+
 // How many bins get the terms of `terms` indices.
 System histogram(int64_t terms, int64_t bins, bool named) {
     SystemBuilder b;

@@ -134,7 +134,8 @@ TEST(GradientForm, DigammaHasDerivativesOfEveryOrder) {
     auto twice = gradient(*once, {once->inputs[0]});
     ASSERT_TRUE(twice) << render(twice.error());
     TensorData x(DType::float64, {3}), ones(DType::float64, {3});
-    for (int64_t i = 0; i < 3; ++i) x.set_real(i, std::array{1.0, 0.5, -0.5}[static_cast<size_t>(i)]), ones.set_real(i, 1);
+    for (int64_t i = 0; i < 3; ++i)
+        x.set_real(i, std::array{1.0, 0.5, -0.5}[static_cast<size_t>(i)]), ones.set_real(i, 1);
     const TensorData first = outputs_of(*once, {x, ones})[0], second = outputs_of(*twice, {x, ones, ones})[0];
     EXPECT_NEAR(first.real_at(0), 1.6449340668482264, 1e-13);
     EXPECT_NEAR(first.real_at(1), 4.934802200544679, 1e-13);
