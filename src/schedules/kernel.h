@@ -88,6 +88,9 @@ struct KernelEquation {
     // All elements behind hold `filling`.
     AxisId ascending = no_id;
     Expr filling = nullptr;
+    // Of an update, made by the schedule alone (checks_ahead.h): where its condition holds, all places that data choose
+    // are inside.
+    bool all_inside = false;
     // Made by the schedule alone: equations that one was written out into (written_digits.h), and a result and what
     // turns it (rows_aside.h), have one number and no nest in common; the former run over the points of an axis that
     // are before the end of another, which may be shorter by one.

@@ -1,6 +1,7 @@
 #include "schedules/schedule.h"
 
 #include "schedules/ascending_places.h"
+#include "schedules/checks_ahead.h"
 #include "schedules/choices.h"
 #include "schedules/cut_phase.h"
 #include "schedules/joined_dimensions.h"
@@ -173,7 +174,9 @@ Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     const Kernel& neighbours = joined ? *joined : whole;
     const std::optional<Kernel> aside = with_rows_aside(neighbours);
     const std::optional<Kernel> cut = aside ? std::nullopt : in_step_blocks(neighbours);
-    const Kernel& made = aside ? *aside : cut ? *cut : neighbours;
+    const Kernel& in_blocks = aside ? *aside : cut ? *cut : neighbours;
+    const std::optional<Kernel> ahead = with_checks_ahead(in_blocks);
+    const Kernel& made = ahead ? *ahead : in_blocks;
     auto in_rounds = scheduled_in_rounds(made, target);
     Scheduled scheduled = in_rounds ? std::move(*in_rounds) : scheduled_in_tasks(made, target);
     scheduled.tree.name = "kernel";
