@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedules/accesses.h"
+#include "schedules/folding.h"
 #include "schedules/unchanged.h"
 #include "target/choice_numbers.h"
 
@@ -103,11 +104,13 @@ public:
 private:
     KernelEquation all_inside(const KernelEquation& update, const Asked& asked) {
         KernelEquation all;
-        all.reducer = Reducer::all;
+        all.reducer = Reducer::minimum;
         std::vector<Expr> conditions = asked.inside;
         for (const CheckedPlace& place : asked.checked)
             conditions.push_back(arena_.inside(place.coordinate, place.extent));
-        for (Expr condition : conditions) all.right = all.right ? both(all.right, condition) : condition;
+        Expr inside = nullptr;
+        for (Expr condition : conditions) inside = inside ? both(inside, condition) : condition;
+        all.right = arena_.select(inside, number(1), number(0));  // as wide as places are: few vectors
         for (const auto& axes : {update.axes, update.reduced}) {
             for (AxisId axis : axes) {
                 if (depends_on(all.right, axis)) all.reduced.push_back(axis);
@@ -117,25 +120,27 @@ private:
         KernelTensor local;
         local.name = "inside" + std::to_string(kernel_.tensors.size());
         local.role = KernelTensor::Role::local;
-        local.dtype = DType::boolean;
+        local.dtype = DType::int32;
         kernel_.tensors.push_back(std::move(local));
         return all;
     }
 
     // The update where all places are inside; what is left to the given one is where they are not.
     KernelEquation without_checks(KernelEquation& update, const Asked& asked, TensorIndex all_inside) {
-        const Expr inside = arena_.read(all_inside, DType::boolean, {});
+        const Expr none_outside = arena_.read(all_inside, DType::int32, {});
+        const Expr inside = arena_.scalar(ScalarOp::not_equal, DType::boolean, {none_outside, number(0)});
         const auto parts = update.right->parts();
         Expr rest = parts[0];
         for (Expr condition : asked.inside) rest = where_answered(arena_, rest, condition, true);
         KernelEquation unchecked = update;
         unchecked.all_inside = true;
-        unchecked.right = arena_.select(both(inside, rest), parts[1], parts[2]);
+        unchecked.right = arena_.select(truth_of(rest) == true ? inside : both(inside, rest), parts[1], parts[2]);
         const Expr outside = arena_.scalar(ScalarOp::logical_not, DType::boolean, {inside});
         update.right = arena_.select(both(outside, parts[0]), parts[1], parts[2]);
         return unchecked;
     }
 
+    Expr number(int64_t value) { return arena_.literal(DType::int32, value); }
     Expr both(Expr a, Expr b) { return arena_.scalar(ScalarOp::logical_and, DType::boolean, {a, b}); }
 
     Kernel kernel_;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -120,8 +121,8 @@ struct Kernel {
     expr::ReadableTensor readable(TensorIndex i) const;  // without its margins
 };
 
-// The same kernel with an arena of its own, which may then grow.
-Kernel copied(const Kernel& kernel);
+// The same kernel with an arena of its own, which may then grow; and with more axes.
+Kernel copied(const Kernel& kernel, const std::function<void(Kernel&)>& add_axes = {});
 
 // The text form of docs/schedules.md: prints and parses; numbers are printed (extents behind axes, strides behind
 // buffers).

@@ -109,7 +109,8 @@ Changes changes_of_update(const Kernel& kernel, const PhaseGroup& group) {
     conditions_of(kernel, kernel.equations[static_cast<size_t>(group.after.front())].right->parts()[0], conditions);
     Changes result;
     for (Expr condition : conditions)
-        if (is_of_step(kernel, group, condition)) result.of_step.push_back({condition, true});
+        if (!condition->is_literal() && is_of_step(kernel, group, condition))
+            result.of_step.push_back({condition, true});
     return result;
 }
 

@@ -75,6 +75,9 @@ inline constexpr int64_t least_skipped_points = 128;
 // Steps of a scan from which on places that data choose are asked for once, before it: that takes a quarter of a step at
 // most. Design.
 inline constexpr int64_t least_steps_behind_checks = 4;
+// Steps of a scan from which on an array that they read with a stride is laid out anew before it: that takes about as
+// long as two steps. Design.
+inline constexpr int64_t least_steps_behind_layout = 16;
 
 // ---- tiles: vectors by rows
 
