@@ -111,12 +111,20 @@ private:
             const auto array = found ? std::ranges::find_if(arrays_, serves) : arrays_.end();
             if (array == arrays_.end()) return arena.rebuild(from, std::move(operands));
             const Expr lanes = arena.axis_value(found->lanes), rest = arena.add(operands.back(), lanes, -found->step);
-            operands.back() = arena.modulo(rest, found->step);
-            operands.push_back(arena.add(lanes, arena.floor_divide(rest, found->step)));
+            operands.back() = divided(ScalarOp::modulo, rest, found->step);
+            operands.push_back(arena.add(lanes, divided(ScalarOp::floor_divide, rest, found->step)));
             return arena.read(array->apart, from->dtype, std::move(operands));
         };
         const auto given = [](Expr part) { return part->kind == Kind::variable ? part : nullptr; };
         return expr::remade(e.right, memo, given, [](Expr part) { return operands_of(part); }, make);
+    }
+
+    // By a number in the text, which takes no division.
+    Expr divided(ScalarOp op, Expr rest, int64_t step) {
+        Arena& arena = *made_.arena;
+        const bool quotient = op == ScalarOp::floor_divide;
+        if (rest->kind == Kind::integer) return quotient ? arena.floor_divide(rest, step) : arena.modulo(rest, step);
+        return arena.scalar(op, DType::int64, {rest, arena.integer(step)});
     }
 
     // Before the scan's first equation. The last quotient may have no element at some residue.
