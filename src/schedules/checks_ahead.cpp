@@ -18,7 +18,8 @@ struct CheckedPlace {
 // What the update's places are asked for.
 struct Asked {
     std::vector<CheckedPlace> checked;  // of reads: outside is an error
-    std::vector<Expr> inside;           // conditions that an element to update is there
+    std::vector<CheckedPlace> updated;  // of the left side: outside is nothing to update
+    std::vector<Expr> inside;           // what the condition asks of these
 };
 
 class CheckFinder {
@@ -31,16 +32,20 @@ public:
                              kernel_.hint(e.ordered) >= choice_numbers::least_steps_behind_checks;
         if (!repeats) return std::nullopt;
         Asked asked;
-        std::vector<Expr> roots = e.left;
-        roots.push_back(e.right);
-        for (Expr root : roots) {
-            for (const ReadAccess& read : reads_of(root)) {
-                if (read.value->kind == Kind::read && !add_places(e, read.value, asked)) return std::nullopt;
-            }
+        for (size_t d = 0; d < e.left.size(); d++) {
+            if (!contains_read(e.left[d])) continue;
+            if (!is_same_in_steps(e, e.left[d])) return std::nullopt;
+            asked.updated.push_back({e.left[d], kernel_.tensor(e.tensor).dimensions[d].extent});
+        }
+        for (const ReadAccess& read : reads_of(e.right)) {
+            if (read.value->kind == Kind::read && !add_places(e, read.value, asked)) return std::nullopt;
         }
         for (Expr part : expr::walk(e.right->parts()[0])) {
-            const bool own = part->kind == Kind::inside && std::ranges::find(e.left, part->parts()[0]) != e.left.end();
-            if (own && is_same_in_steps(e, part->parts()[0])) asked.inside.push_back(part);
+            const auto is_asked = [&](const CheckedPlace& place) {
+                return part->parts()[0] == place.coordinate && part->integer == place.extent;
+            };
+            if (part->kind == Kind::inside && std::ranges::any_of(asked.updated, is_asked))
+                asked.inside.push_back(part);
         }
         return is_often_checked(e, asked) ? std::optional(asked) : std::nullopt;
     }
@@ -50,8 +55,7 @@ private:
         for (size_t d = 0; d < read->parts().size(); d++) {
             const Expr coordinate = read->parts()[d];
             if (!contains_read(coordinate)) continue;
-            const bool is_own = read->tensor() == e.tensor && coordinate == e.left[d];  // its condition keeps it inside
-            if (is_own) continue;
+            if (read->tensor() == e.tensor && coordinate == e.left[d]) continue;
             if (!is_same_in_steps(e, coordinate)) return false;
             asked.checked.push_back({coordinate, kernel_.tensor(read->tensor()).dimensions[d].extent});
         }
@@ -105,14 +109,17 @@ private:
     KernelEquation all_inside(const KernelEquation& update, const Asked& asked) {
         KernelEquation all;
         all.reducer = Reducer::minimum;
-        std::vector<Expr> conditions = asked.inside;
-        for (const CheckedPlace& place : asked.checked)
-            conditions.push_back(arena_.inside(place.coordinate, place.extent));
+        all.light = !kernel_.common.empty();
         Expr inside = nullptr;
-        for (Expr condition : conditions) inside = inside ? both(inside, condition) : condition;
+        for (const auto* places : {&asked.updated, &asked.checked}) {
+            for (const CheckedPlace& place : *places) {
+                const Expr condition = arena_.inside(place.coordinate, place.extent);
+                inside = inside ? both(inside, condition) : condition;
+            }
+        }
         all.right = arena_.select(inside, number(1), number(0));  // as wide as places are: few vectors
-        for (const auto& axes : {update.axes, update.reduced}) {
-            for (AxisId axis : axes) {
+        for (const auto* axes : {&update.axes, &update.reduced}) {
+            for (AxisId axis : *axes) {
                 if (depends_on(all.right, axis)) all.reduced.push_back(axis);
             }
         }

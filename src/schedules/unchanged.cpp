@@ -106,11 +106,16 @@ std::vector<Change> shared_by(Arena& arena, const std::vector<Change>& some, con
 
 Changes changes_of_update(const Kernel& kernel, const PhaseGroup& group) {
     std::vector<Expr> conditions;
-    conditions_of(kernel, kernel.equations[static_cast<size_t>(group.after.front())].right->parts()[0], conditions);
+    const KernelEquation& e = kernel.equations[static_cast<size_t>(group.after.front())];
+    conditions_of(kernel, e.right->parts()[0], conditions);
+    const auto may_change = [&](const ReadAccess& read) {
+        return read.tensor == e.tensor || (kernel.tensor(read.tensor).may_alias && kernel.tensor(e.tensor).may_alias);
+    };
     Changes result;
-    for (Expr condition : conditions)
-        if (!condition->is_literal() && is_of_step(kernel, group, condition))
-            result.of_step.push_back({condition, true});
+    for (Expr condition : conditions) {
+        if (condition->is_literal() || !is_of_step(kernel, group, condition)) continue;
+        if (std::ranges::none_of(reads_of(condition), may_change)) result.of_step.push_back({condition, true});
+    }
     return result;
 }
 
