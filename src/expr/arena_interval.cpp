@@ -77,6 +77,16 @@ Interval greater_of(const Interned& e) {
     return range;
 }
 
+// By a literal of the text, as steps that are kept in turn are.
+Interval divided(const Interned& e) {
+    const bool quotient = e.op == ScalarOp::floor_divide;
+    if (!quotient && e.op != ScalarOp::modulo) return {};
+    const Expr divisor = e.parts()[1];
+    if (divisor->kind != Kind::integer || !divisor->from_template || divisor->integer < 1) return {};
+    const Interval range = interval(e.parts()[0]), by = Interval::point(divisor->integer);
+    return quotient ? heddle::floor_divide(range, by) : floor_modulo(range, by);
+}
+
 }  // namespace
 
 Interval interval_of(const Interned& expression) {
@@ -96,6 +106,7 @@ Interval interval_of(const Interned& expression) {
     case Kind::minimum: return lesser_of(expression);
     case Kind::maximum: return greater_of(expression);
     case Kind::select: return hull(operand(1), operand(2));
+    case Kind::scalar: return divided(expression);
     case Kind::cast: return heddle::interval_of(expression.parts()[0]->dtype);
     default: return {};
     }

@@ -73,7 +73,7 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
 // Memory decides where it lies.
 bool ExpressionBuilder::is_checked(TensorIndex tensor, const CoordinateParts& coordinate) const {
     auto reads = [](const auto& part) { return contains_read(part.first); };
-    return tensor != trusted_ && std::ranges::any_of(coordinate.values, reads);
+    return !trusts_data_ && tensor != trusted_ && std::ranges::any_of(coordinate.values, reads);
 }
 
 // Integer values in coordinates; those that memory decides are checked against the dimension.

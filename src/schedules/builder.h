@@ -90,6 +90,8 @@ public:
     ExpressionId defined(TensorIndex tensor) const { return defined_.at(tensor).second; }
     // Coordinates of this tensor lie inside wherever they are used: nothing is checked.
     void trust(TensorIndex tensor) { trusted_ = tensor; }
+    // So do those of all tensors, where data choose them.
+    void trust_data() { trusts_data_ = true; }
     // offset + sum of the coordinate's bound axes but for `without`, times `sign`; a range's bound.
     Affine clipped(Expr coordinate, AxisId without, int64_t constant, int64_t sign, const NumberId& id);
     // Under `guard` (-1: always), which loads that may be out of bounds take as theirs.
@@ -138,6 +140,7 @@ private:
     std::map<TensorIndex, std::pair<const KernelEquation*, ExpressionId>> defined_;
     std::set<std::pair<uint32_t, size_t>> cleared_;  // by id
     TensorIndex trusted_ = no_id;
+    bool trusts_data_ = false;
     std::map<uint32_t, bool> asks_guard_;                              // by id
     std::map<std::pair<uint32_t, ExpressionId>, ExpressionId> built_;  // by id and guard
 };

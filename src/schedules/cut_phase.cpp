@@ -57,6 +57,7 @@ public:
     Block build() {
         std::vector<For> rounds;  // around the nests: made before them, as a text is read
         for (const Change& change : changes_.of_step) rounds.push_back(once_where(change));
+        if (group_.update) leave_asked();
         leave_unchanged();
         for (AxisId axis : group_.axes) {
             if (may_be_cut(group_) && axis != group_.lanes && axis != group_.rows) cut(axis);
@@ -77,6 +78,17 @@ private:
         const bool stream = group_.reductions.empty() && group_.rows < 0;
         if (!may_be_cut(group_) || !stream) return;
         for (Expr coordinate : changes_.of_axes) go_where(coordinate);
+    }
+
+    // What is asked before an update's loops is no question in them.
+    void leave_asked() {
+        Arena& arena = *assembly_.kernel.arena;
+        Expr& right = sides_.of.at(group_.after.front());
+        const auto parts = right->parts();
+        Expr rest = parts[0];
+        for (const Change& change : changes_.of_step)
+            rest = where_answered(arena, rest, change.condition, change.holds);
+        right = arena.select(rest, parts[1], parts[2]);
     }
 
     void go_where(Expr below_zero) {

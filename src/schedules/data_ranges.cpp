@@ -13,10 +13,6 @@ bool is_nothing(Expr value, Reducer reducer) {
     return value->kind == Kind::real && value->real == term.real;
 }
 
-namespace {
-
-// Conditions that hold together: what each asks may be asked alone. Of a && b whose b is asked where a holds, a; and b,
-// if it reads nothing outside.
 void conditions_of(const Kernel& kernel, Expr condition, std::vector<Expr>& found) {
     const bool lazy = condition->kind == Kind::select && condition->parts()[2]->kind == Kind::integer &&
                       condition->parts()[2]->integer == 0;
@@ -28,6 +24,8 @@ void conditions_of(const Kernel& kernel, Expr condition, std::vector<Expr>& foun
     const auto inside = [&](const ReadAccess& read) { return is_inside(kernel, read.value); };
     if (both || std::ranges::all_of(reads, inside)) conditions_of(kernel, condition->parts()[1], found);
 }
+
+namespace {
 
 // What is read at coordinates that are no data themselves, and without a guard, may be read at any time.
 bool is_readable(const Kernel& kernel, Expr value) {

@@ -11,6 +11,10 @@ namespace heddle::schedules {
 // What changes no result of the reduction.
 bool is_nothing(Expr term, Reducer reducer);
 
+// Conditions that hold together: what each asks may be asked alone. Of a && b whose b is asked where a holds, a; and b,
+// if it reads nothing outside.
+void conditions_of(const Kernel& kernel, Expr condition, std::vector<Expr>& found);
+
 // The reduction's term is nothing where `reduced` is below value + offset (lower), or from there on (upper).
 struct DataBound {
     AxisId reduced = no_id;

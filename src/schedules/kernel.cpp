@@ -16,10 +16,11 @@ expr::ReadableTensor Kernel::readable(TensorIndex i) const {
     return result;
 }
 
-Kernel copied(const Kernel& kernel) {
+Kernel copied(const Kernel& kernel, const std::function<void(Kernel&)>& add_axes) {
     Kernel copy = kernel;
     copy.arena = std::make_shared<Arena>(expr::Building::as_written);
     for (size_t i = 0; i < kernel.arena->axis_count(); i++) copy.add_axis(kernel.axis(AxisId(i)));
+    if (add_axes) add_axes(copy);
     Arena::Memo memo;
     const auto given = [&](Expr e) { return e->kind == Kind::variable ? copy.arena->axis_value(e->axis()) : nullptr; };
     const auto make = [&](Expr e, std::vector<Expr> operands) { return copy.arena->copy(e, std::move(operands)); };

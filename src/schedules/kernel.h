@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -88,6 +89,9 @@ struct KernelEquation {
     // All elements behind hold `filling`.
     AxisId ascending = no_id;
     Expr filling = nullptr;
+    // Of an update, made by the schedule alone (checks_ahead.h): where its condition holds, all places that data choose
+    // are inside.
+    bool all_inside = false;
     // Made by the schedule alone: equations that one was written out into (written_digits.h), and a result and what
     // turns it (rows_aside.h), have one number and no nest in common; the former run over the points of an axis that
     // are before the end of another, which may be shorter by one.
@@ -117,8 +121,8 @@ struct Kernel {
     expr::ReadableTensor readable(TensorIndex i) const;  // without its margins
 };
 
-// The same kernel with an arena of its own, which may then grow.
-Kernel copied(const Kernel& kernel);
+// The same kernel with an arena of its own, which may then grow; and with more axes.
+Kernel copied(const Kernel& kernel, const std::function<void(Kernel&)>& add_axes = {});
 
 // The text form of docs/schedules.md: prints and parses; numbers are printed (extents behind axes, strides behind
 // buffers).

@@ -332,10 +332,11 @@ void Nest::epilogue(Block& block) {
 Block Nest::store_update(EquationIndex index) {
     const KernelEquation& e = equation(index);
     expressions_.trust(e.tensor);
+    if (e.all_inside) expressions_.trust_data();
     Store store;
-    const Expr condition = where_it_holds(e.right->parts()[0]);
+    const Expr condition = right(index)->parts()[0];
     if (condition->kind != Kind::integer) store.guard = expressions_.value(condition);
-    ExpressionId value = expressions_.value(e.right->parts()[1], store.guard);
+    ExpressionId value = expressions_.value(right(index)->parts()[1], store.guard);
     store.value = expressions_.cast(value, assembly_.kernel.tensor(e.tensor).dtype);
     const bool ascends = group_.lanes >= 0 && group_.lanes == e.ascending;
     store.address = expressions_.store_address(e, ascends ? no_id : store.guard);  // lane 0 says where, active or not

@@ -1,9 +1,11 @@
 #include "schedules/schedule.h"
 
 #include "schedules/ascending_places.h"
+#include "schedules/checks_ahead.h"
 #include "schedules/choices.h"
 #include "schedules/cut_phase.h"
 #include "schedules/joined_dimensions.h"
+#include "schedules/residues_apart.h"
 #include "schedules/row_bands.h"
 #include "schedules/rows_aside.h"
 #include "schedules/step_blocks.h"
@@ -173,7 +175,11 @@ Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     const Kernel& neighbours = joined ? *joined : whole;
     const std::optional<Kernel> aside = with_rows_aside(neighbours);
     const std::optional<Kernel> cut = aside ? std::nullopt : in_step_blocks(neighbours);
-    const Kernel& made = aside ? *aside : cut ? *cut : neighbours;
+    const Kernel& in_blocks = aside ? *aside : cut ? *cut : neighbours;
+    const std::optional<Kernel> apart = with_residues_apart(in_blocks);
+    const Kernel& laid_out = apart ? *apart : in_blocks;
+    const std::optional<Kernel> ahead = with_checks_ahead(laid_out);
+    const Kernel& made = ahead ? *ahead : laid_out;
     auto in_rounds = scheduled_in_rounds(made, target);
     Scheduled scheduled = in_rounds ? std::move(*in_rounds) : scheduled_in_tasks(made, target);
     scheduled.tree.name = "kernel";

@@ -4,10 +4,23 @@
 #include <optional>
 
 #include "expr/remake.h"
+#include "schedules/data_ranges.h"
 #include "schedules/folding.h"
 #include "target/choice_numbers.h"
 
 namespace heddle::schedules {
+
+Expr where_answered(Arena& arena, Expr root, Expr condition, bool holds) {
+    Arena::Memo memo;
+    Expr answer = arena.truth(holds);
+    const auto given = [&](Expr e) {
+        return e == condition ? answer : e->is_read() || e->parts().empty() ? e : nullptr;
+    };
+    return expr::remade(
+        root, memo, given, [](Expr e) { return e->parts(); },
+        [&](Expr e, std::vector<Expr> operands) { return folded(arena, e, std::move(operands)); });
+}
+
 namespace {
 
 // The element that the equation replaces, if it reads it.
@@ -17,18 +30,6 @@ Expr replaced(const KernelEquation& e) {
             return read.value;
     }
     return nullptr;
-}
-
-// The right side where the condition has this answer.
-Expr right_where(Arena& arena, Expr right, Expr condition, bool holds) {
-    Arena::Memo memo;
-    Expr answer = arena.truth(holds);
-    const auto given = [&](Expr e) {
-        return e == condition ? answer : e->is_read() || e->parts().empty() ? e : nullptr;
-    };
-    return expr::remade(
-        right, memo, given, [](Expr e) { return e->parts(); },
-        [&](Expr e, std::vector<Expr> operands) { return folded(arena, e, std::move(operands)); });
 }
 
 // c < 0 of plain axes, or what memory decides.
@@ -46,7 +47,7 @@ std::vector<Change> changes_of(const Kernel& kernel, const KernelEquation& e) {
     for (Expr condition : expr::walk(e.right)) {
         if (condition == old || !is_asked(condition) || tried++ == most_conditions) continue;
         for (const bool holds : {false, true}) {
-            if (right_where(*kernel.arena, e.right, condition, !holds) == old) found.push_back({condition, holds});
+            if (where_answered(*kernel.arena, e.right, condition, !holds) == old) found.push_back({condition, holds});
         }
     }
     return found;
@@ -55,7 +56,9 @@ std::vector<Change> changes_of(const Kernel& kernel, const KernelEquation& e) {
 // Its value is one for the whole nest, and may be read before it.
 bool is_of_step(const Kernel& kernel, const PhaseGroup& group, Expr condition) {
     double points = 1;
-    for (AxisId axis : group.axes) points *= static_cast<double>(std::max<int64_t>(1, kernel.hint(axis)));
+    for (const auto* axes : {&group.axes, &group.reduced}) {
+        for (AxisId axis : *axes) points *= static_cast<double>(std::max<int64_t>(1, kernel.hint(axis)));
+    }
     if (points < choice_numbers::least_skipped_points) return false;
     const auto moves = [&](AxisId axis) { return depends_on(condition, axis); };
     if (std::ranges::any_of(group.axes, moves) || std::ranges::any_of(group.reduced, moves)) return false;
@@ -101,10 +104,26 @@ std::vector<Change> shared_by(Arena& arena, const std::vector<Change>& some, con
     return result;
 }
 
+Changes changes_of_update(const Kernel& kernel, const PhaseGroup& group) {
+    std::vector<Expr> conditions;
+    const KernelEquation& e = kernel.equations[static_cast<size_t>(group.after.front())];
+    conditions_of(kernel, e.right->parts()[0], conditions);
+    const auto may_change = [&](const ReadAccess& read) {
+        return read.tensor == e.tensor || (kernel.tensor(read.tensor).may_alias && kernel.tensor(e.tensor).may_alias);
+    };
+    Changes result;
+    for (Expr condition : conditions) {
+        if (condition->is_literal() || !is_of_step(kernel, group, condition)) continue;
+        if (std::ranges::none_of(reads_of(condition), may_change)) result.of_step.push_back({condition, true});
+    }
+    return result;
+}
+
 }  // namespace
 
 Changes changes(const Kernel& kernel, const PhaseGroup& group, const std::vector<LocalStorage>& storage) {
-    if (group.update || group.vector_steps >= 0 || group.ordered < 0) return {};
+    if (group.vector_steps >= 0 || group.ordered < 0) return {};
+    if (group.update) return changes_of_update(kernel, group);
     std::optional<std::vector<Change>> shared;
     for (EquationIndex index : group.equations()) {
         const KernelEquation& e = kernel.equations[static_cast<size_t>(index)];

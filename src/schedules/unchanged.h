@@ -19,7 +19,10 @@ struct Changes {
     std::vector<Expr> of_axes;    // coordinates of plain axes, which are below 0 where anything changes
 };
 
-// None where the group makes something that is no state in its place.
+// The expression where the condition has this answer.
+Expr where_answered(Arena& arena, Expr e, Expr condition, bool holds);
+
+// None where the group makes something that is no state in its place. Of an update, what its condition asks of no axis.
 Changes changes(const Kernel& kernel, const PhaseGroup& group, const std::vector<LocalStorage>& storage);
 
 }  // namespace heddle::schedules

@@ -72,6 +72,12 @@ inline constexpr int64_t least_loop_of_condition = 64;
 inline constexpr int64_t share_of_mixed_terms = 4;
 // Points of a scan's phase that runs or not: a branch that is guessed wrong costs some 20 cycles. Design.
 inline constexpr int64_t least_skipped_points = 128;
+// Steps of a scan from which on places that data choose are asked for once, before it: that takes a quarter of a step at
+// most. Design.
+inline constexpr int64_t least_steps_behind_checks = 4;
+// Steps of a scan from which on an array that they read with a stride is laid out anew before it: that takes about as
+// long as two steps. Design.
+inline constexpr int64_t least_steps_behind_layout = 16;
 
 // ---- tiles: vectors by rows
 
