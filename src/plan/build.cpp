@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "plan/donation.h"
 #include "plan/kernel_former.h"
 #include "plan/memory.h"
+#include "schedules/in_place.h"
 #include "support/progress.h"
 
 namespace heddle::plan {
@@ -42,6 +44,7 @@ public:
         plan_.target = target_;
         name_interface();
         find_users();
+        find_takeovers();
         buffer_of_.assign(system_.tensors.size(), -1);
         copy_inputs();
         if (!options_.keep_all) find_overwrites();
@@ -87,6 +90,28 @@ private:
             if (computed && map_of(t).is_row_major()) output_of_.try_emplace(t, static_cast<int32_t>(i));
         }
     }
+
+    // Which outputs are made where an input lies: those of which nothing asks for the input's old values afterwards. The
+    // others are made elsewhere.
+    void find_takeovers() {
+        plan_.donations = options_.donations;
+        std::ranges::sort(plan_.donations, {}, &Donation::output);
+        std::vector<Takeover> wanted;
+        for (const Donation& donation : options_.donations) {
+            const TensorIndex to = system_.outputs[static_cast<size_t>(donation.output)];
+            const TensorIndex from = system_.inputs[static_cast<size_t>(donation.input)];
+            const auto direct = output_of_.find(to);
+            if (direct == output_of_.end() || direct->second != donation.output) continue;
+            if (!holds(system_.outputs, from)) wanted.push_back({to, from});
+            output_of_.erase(direct);
+        }
+        for (const Takeover& takeover : put_behind_readers(system_, partition_, wanted)) {
+            const auto output = std::ranges::find(system_.outputs, takeover.output) - system_.outputs.begin();
+            output_of_.emplace(takeover.output, static_cast<int32_t>(output));
+        }
+    }
+
+    bool is_donated(int32_t output) const { return plan_.input_below(output) >= 0; }
 
     // Tensors that are updated where their old values lie: these die there, and both have one buffer.
     void find_overwrites() {
@@ -232,7 +257,7 @@ private:
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(sources[i])];
             if (!has_slack(buffer)) kernel.tensors[i].aligned = kernel.tensors[i].slack = false;
         }
-        auto scheduled = options_.schedule(kernel, target_);
+        auto scheduled = schedule_in_place(kernel, sources);
         if (!scheduled) return fail(std::move(scheduled.error()));
         Placed placed;
         std::vector<int32_t> packed;
@@ -255,6 +280,49 @@ private:
         placed.launch.layout = layout;
         placed.launch.tree = tree_index(std::move(scheduled->tree));
         return placed;
+    }
+
+    // Outputs that the kernel may not make where its inputs lie are made elsewhere.
+    Result<schedules::Scheduled> schedule_in_place(schedules::Kernel& kernel, const std::vector<int32_t>& sources) {
+        for (;;) {
+            std::vector<std::pair<size_t, size_t>> pairs;
+            for (size_t o = 0; o < sources.size(); o++) {
+                const Buffer& output = plan_.buffers[static_cast<size_t>(sources[o])];
+                if (output.kind != Buffer::Kind::output || !is_donated(output.index)) continue;
+                for (size_t i = 0; i < sources.size(); i++) {
+                    const Buffer& input = plan_.buffers[static_cast<size_t>(sources[i])];
+                    if (input.kind == Buffer::Kind::input && input.index == plan_.input_below(output.index))
+                        pairs.emplace_back(i, o);
+                }
+            }
+            for (auto& tensor : kernel.tensors) tensor.may_alias = false;
+            for (auto [i, o] : pairs) kernel.tensors[i].may_alias = kernel.tensors[o].may_alias = true;
+            auto scheduled = options_.schedule(kernel, target_);
+            if (!scheduled) return scheduled;
+            const auto early = std::ranges::find_if(pairs, [&](const auto& pair) {
+                return overwrites_early(*scheduled, schedules::TensorIndex(pair.first),
+                                        schedules::TensorIndex(pair.second));
+            });
+            if (early == pairs.end()) return scheduled;
+            Buffer& elsewhere = plan_.buffers[static_cast<size_t>(sources[early->second])];
+            std::erase_if(output_of_, [&](const auto& direct) { return direct.second == elsewhere.index; });
+            elsewhere.kind = Buffer::Kind::workspace;
+            elsewhere.index = -1;
+        }
+    }
+
+    static bool overwrites_early(const schedules::Scheduled& scheduled, schedules::TensorIndex input,
+                                 schedules::TensorIndex output) {
+        const auto memory = [&](schedules::TensorIndex tensor) {
+            const auto found = std::ranges::find_if(scheduled.buffers, [&](const schedules::BufferSource& source) {
+                return source.tensor == tensor && source.packing < 0 && source.elements < 0;
+            });
+            return found == scheduled.buffers.end() ? schedules::MemoryId(no_id)
+                                                    : schedules::MemoryId(found - scheduled.buffers.begin());
+        };
+        const auto from = memory(input), to = memory(output);
+        return from >= 0 && to >= 0 && scheduled.launch.tasks > 0 &&
+               schedules::overwrites_early(scheduled.tree, scheduled.launch.numbers, from, to);
     }
 
     // What tasks of one launch share, and nobody else knows.
@@ -416,17 +484,33 @@ private:
     }
 
     // Outputs that lie elsewhere than their owner wants them: in another layout, under two names, inputs and constants.
+    // Into the memory of inputs they come when nothing reads inputs any more.
     Result<void> copy_outputs() {
+        struct Last {
+            TensorIndex tensor;
+            int32_t from, to;
+        };
+        std::vector<Last> last;
         for (size_t i = 0; i < system_.outputs.size(); i++) {
             TensorIndex t = system_.outputs[i];
+            const auto output = static_cast<int32_t>(i);
             auto direct = output_of_.find(t);
-            if (direct != output_of_.end() && direct->second == static_cast<int32_t>(i)) {
+            if (direct != output_of_.end() && direct->second == output) {
                 buffer(t);  // nothing has asked for it if it has no elements
                 continue;
             }
+            const int32_t to = plain_buffer(t, Buffer::Kind::output, output);
+            if (is_donated(output) && system_.inputs[static_cast<size_t>(plan_.input_below(output))] == t) continue;
             if (auto done = copy_input(t); !done) return done;
-            const int32_t from = buffer(t), to = plain_buffer(t, Buffer::Kind::output, static_cast<int32_t>(i));
-            if (auto done = copy(t, from, to, plan_.run); !done) return done;
+            const int32_t from = buffer(t);
+            const bool is_input = plan_.buffers[static_cast<size_t>(from)].kind == Buffer::Kind::input;
+            const int32_t beside = is_donated(output) && is_input ? plain_buffer(t, Buffer::Kind::workspace) : to;
+            if (is_donated(output)) last.push_back({t, is_input ? beside : from, to});
+            if (is_donated(output) && !is_input) continue;
+            if (auto done = copy(t, from, beside, plan_.run); !done) return done;
+        }
+        for (const Last& one : last) {
+            if (auto done = copy(one.tensor, one.from, one.to, plan_.run); !done) return done;
         }
         return {};
     }

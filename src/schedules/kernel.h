@@ -43,7 +43,8 @@ struct KernelTensor {
     bool constant = false;                    // a weight: may be packed in `prepare`
     bool aligned = true;                      // base at 64 bytes
     bool slack = true;                        // 64 readable bytes behind
-    bool may_alias = false;                   // shares memory with another tensor of the kernel: not `noalias`
+    // An output that takes over the memory of an input, or such an input: the same coordinates are the same element.
+    bool may_alias = false;
 };
 
 // What an equation is among steps that share a nest: made by the schedule alone (vector_steps.h).

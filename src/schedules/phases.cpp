@@ -42,15 +42,20 @@ bool writes_piece(const Kernel& kernel, const PhaseGroup& group) {
                                [&](EquationIndex index) { return is_piece(kernel, equation(kernel, index)); });
 }
 
-// A tensor of the group and one of the reader could be the same memory at other points.
-bool may_overlap(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& reader) {
-    for (EquationIndex index : group.equations()) {
-        if (!kernel.tensor(equation(kernel, index).tensor).may_alias) continue;
-        for (const ReadAccess& read : reads_of(reader.right)) {
-            if (kernel.tensor(read.tensor).may_alias) return true;
-        }
-    }
-    return false;
+// The reader asks for what lies where the writer writes, at another point.
+bool reads_overwritten(const Kernel& kernel, const KernelEquation& reader, const KernelEquation& writer) {
+    if (!kernel.tensor(writer.tensor).may_alias) return false;
+    return std::ranges::any_of(reads_of(reader.right), [&](const ReadAccess& read) {
+        const bool same = std::ranges::equal(coordinates_of(read.value), writer.left);
+        return kernel.tensor(read.tensor).may_alias && !same;
+    });
+}
+
+bool may_overlap(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& e) {
+    return std::ranges::any_of(group.equations(), [&](EquationIndex index) {
+        const KernelEquation& member = equation(kernel, index);
+        return reads_overwritten(kernel, e, member) || reads_overwritten(kernel, member, e);
+    });
 }
 
 // Whether they are different at every step: of steps that are kept in turn, or all.
