@@ -108,12 +108,14 @@ private:
         for (const Takeover& takeover : put_behind_readers(system_, partition_, wanted)) {
             const auto output = std::ranges::find(system_.outputs, takeover.output) - system_.outputs.begin();
             output_of_.emplace(takeover.output, static_cast<int32_t>(output));
+            taken_over_.emplace(takeover.output, takeover.input);
         }
     }
 
     bool is_donated(int32_t output) const { return plan_.input_below(output) >= 0; }
 
-    // Tensors that are updated where their old values lie: these die there, and both have one buffer.
+    // Tensors that are updated where their old values lie: these die there, and both have one buffer, or the caller's
+    // memory.
     void find_overwrites() {
         std::map<int32_t, size_t> batch_of;  // by equation, of `run`
         for (size_t b = 0; b < partition_.batches.size(); b++) {
@@ -131,7 +133,7 @@ private:
                     return r == own || (batch_of.contains(r) && batch_of.at(r) < here);
                 });
             if (!dies || !may_be_overwritten(from, to) || !updates_buffer(e, *into)) continue;
-            overwritten_[from] = to;
+            if (!is_taken_over(from, to)) overwritten_[from] = to;
             in_place_.insert(to);
         }
     }
@@ -150,9 +152,15 @@ private:
                (into.scatter < 0 || holds(kernel->equations, into.scatter));
     }
 
+    bool is_taken_over(TensorIndex from, TensorIndex to) const {
+        const auto found = taken_over_.find(to);
+        return found != taken_over_.end() && found->second == from;
+    }
+
     bool may_be_overwritten(TensorIndex from, TensorIndex to) {
         const SystemTensor& tensor = system_.tensor(from);
-        if (tensor.kind != SystemTensor::Kind::computed || tensor.prepared || tensor.is_output) return false;
+        const bool ours = tensor.kind == SystemTensor::Kind::computed && !tensor.prepared && !tensor.is_output;
+        if (!ours && !(is_taken_over(from, to) && input_of_.contains(from))) return false;
         for (const SystemTensor& other : system_.tensors) {
             if (holds(other.opaque_inputs, from)) return false;
         }
@@ -295,8 +303,11 @@ private:
                         pairs.emplace_back(i, o);
                 }
             }
-            for (auto& tensor : kernel.tensors) tensor.may_alias = false;
-            for (auto [i, o] : pairs) kernel.tensors[i].may_alias = kernel.tensors[o].may_alias = true;
+            for (auto& tensor : kernel.tensors) tensor.shares = no_id;
+            for (auto [i, o] : pairs) {
+                kernel.tensors[i].shares = schedules::TensorIndex(o);
+                kernel.tensors[o].shares = schedules::TensorIndex(i);
+            }
             auto scheduled = options_.schedule(kernel, target_);
             if (!scheduled) return scheduled;
             const auto early = std::ranges::find_if(pairs, [&](const auto& pair) {
@@ -525,6 +536,7 @@ private:
     std::vector<std::optional<StorageMap>> maps_;
     std::vector<int32_t> buffer_of_;
     std::map<TensorIndex, int32_t> input_of_, output_of_, pending_inputs_;
+    std::map<TensorIndex, TensorIndex> taken_over_;   // outputs in the memory of inputs
     std::map<TensorIndex, TensorIndex> overwritten_;  // by what takes its buffer
     std::set<TensorIndex> in_place_;                  // what does
     std::map<std::pair<int32_t, std::string>, int32_t> packed_;

@@ -89,7 +89,7 @@ bool Nest::may_repeat_lanes() const {
                 const bool same = read.tensor == written.tensor;
                 const bool just_made = same && writer < reader && coordinates_of(read.value) == written.left;
                 if (just_made || (same && reads_other_step(written, read.value))) continue;
-                const bool may_alias = kernel.tensor(read.tensor).may_alias && kernel.tensor(written.tensor).may_alias;
+                const bool may_alias = kernel.tensor(read.tensor).shares == written.tensor;
                 if (may_alias ||
                     memory_of(assembly_.storage, read.tensor) == memory_of(assembly_.storage, written.tensor))
                     return false;
@@ -215,8 +215,8 @@ void Nest::define(Block& block, EquationIndex index, ExpressionId value) {
         Store store;
         store.address = expressions_.store_address(e);
         store.value = id;
-        store.non_temporal = group_.non_temporal && store.address.access == Access::contiguous && !tensor.may_alias;
-        if (tensor.may_alias && group_.vector_steps < 0)
+        store.non_temporal = group_.non_temporal && store.address.access == Access::contiguous && !tensor.may_alias();
+        if (tensor.may_alias() && group_.vector_steps < 0)
             in_place_.emplace_back(index, std::move(store));
         else
             add_store(block, index, std::move(store));

@@ -77,6 +77,12 @@ std::vector<TensorData> run(plan::Plan plan, const std::vector<TensorData>& feed
     return found ? std::move(*found) : std::vector<TensorData>{};
 }
 
+std::shared_ptr<codegen::Backend> backend_of(int number) {
+    if (number == 0) return std::make_shared<backends::LlvmBackend>();
+    if (number == 1) return std::make_shared<GccBackend>();
+    return std::make_shared<FarBackend>();
+}
+
 void expect_same(const TensorData& found, const TensorData& expected) {
     ASSERT_EQ(found.byte_size(), expected.byte_size());
     EXPECT_EQ(std::memcmp(found.data(), expected.data(), static_cast<size_t>(found.byte_size())), 0);
@@ -85,21 +91,18 @@ void expect_same(const TensorData& found, const TensorData& expected) {
 // `in_place`: how many outputs are made where their input lies, not copied there.
 void expect_donated(const Graph& graph, const Donations& donations, int in_place) {
     const auto feeds = feeds_of(graph);
-    const auto expected = run(plan_of(graph), feeds, 1, std::make_shared<backends::LlvmBackend>());
+    ASSERT_FALSE(graph.outputs.empty());
     const plan::Plan plan = plan_of(graph, {.donations = donations});
     const auto sound = plan::verify(plan);
     ASSERT_TRUE(sound) << render(sound.error());
     EXPECT_EQ(std::ranges::count_if(donations, [&](const Donation& d) { return plan.is_in_place(d); }), in_place)
         << print(plan);
-    for (int threads : {1, 2}) {
-        for (int backend = 0; backend < 3; backend++) {
+    for (int backend = 0; backend < 3; backend++) {
+        const auto expected = run(plan_of(graph), feeds, 1, backend_of(backend));
+        for (int threads : {1, 2}) {
             SCOPED_TRACE(testing::Message() << "backend " << backend << ", " << threads << " threads");
             const auto given = copied(feeds);
-            const auto found =
-                run(plan, given, threads,
-                    backend == 0   ? std::shared_ptr<codegen::Backend>(std::make_shared<backends::LlvmBackend>())
-                    : backend == 1 ? std::make_shared<GccBackend>()
-                                   : std::make_shared<FarBackend>());
+            const auto found = run(plan, given, threads, backend_of(backend));
             ASSERT_EQ(found.size(), expected.size());
             for (size_t o = 0; o < found.size(); o++) expect_same(found[o], expected[o]);
             for (const auto& [output, input] : donations)
@@ -115,19 +118,20 @@ void expect_donated(const Graph& graph, const Donations& donations, int in_place
 
 TEST(Donation, OptimisersUpdateInPlace) {
     for (const std::vector<int64_t>& shape : {std::vector<int64_t>{}, {1}, {7}, {1000}, {33, 65}, {3, 4, 5}}) {
+        const bool is_one = shape.empty() || shape == std::vector<int64_t>{1};  // each result is a kernel of its own
         const auto adamw = graph_of("w, m, s = adamw(weight, slope, mean, square, step, rate)",
                                     {input("weight", shape), input("slope", shape), input("mean", shape),
                                      input("square", shape), input("step", {}), input("rate", {})});
         expect_donated(adamw, {{0, 0}, {1, 2}, {2, 3}}, 3);
         expect_donated(adamw, {{2, 1}}, 1);
-        expect_donated(adamw, {{0, 3}, {1, 0}, {2, 2}}, 3);  // in whose memory does not matter
+        expect_donated(adamw, {{0, 3}, {1, 0}, {2, 2}}, is_one ? 2 : 3);  // in whose memory hardly matters
         expect_donated(graph_of("w = sgd(weight, slope, rate)",
                                 {input("weight", shape), input("slope", shape), input("rate", {})}),
                        {{0, 0}}, 1);
         expect_donated(
             graph_of("w, v = momentum(weight, slope, velocity, rate, nesterov: true)",
                      {input("weight", shape), input("slope", shape), input("velocity", shape), input("rate", {})}),
-            {{0, 0}, {1, 2}}, 2);
+            {{0, 0}, {1, 2}}, is_one ? 1 : 2);
     }
 }
 
@@ -164,36 +168,51 @@ turned:
   inputs: {x: "$T[$n]"}
   index: "[$n]"
   outputs: {y: "$T"}
-  body: "y = x[$n - 1 - @0]"
+  body: "y = x[$n - 1 - @n]"
 smoothed:
   inputs: {x: "$T[$n]"}
-  outputs: {y: "$T[$n]"}
-  body: "y[i] = x[i] + (x[i - 1] ?? 0) + (x[i + 1] ?? 0)"
+  index: "[$n]"
+  outputs: {y: "$T"}
+  body: "y = x[@n] + (x[@n - 1] ?? 0) + (x[@n + 1] ?? 0)"
 scaled_by_first:
   inputs: {x: "$T[$n]"}
-  outputs: {y: "$T[$n]"}
-  body: "y[i] = x[i] * x[0]"
+  index: "[$n]"
+  outputs: {y: "$T"}
+  body: "y = x[@n] * x[0]"
 both:
   inputs: {x: "$T[$n]", z: "$T[$n]"}
-  outputs: {y: "$T[$n]", w: "$T[$n]"}
+  index: "[$n]"
+  outputs: {y: "$T", w: "$T"}
   body: |
-    y[i] = x[i] + z[i]
-    w[i] = x[i] * z[$n - 1 - i]
+    y = x[@n] + z[@n]
+    w = x[@n] * z[$n - 1 - @n]
 gathered:
   inputs: {x: "$T[$n]", at: "int64[$n]"}
-  outputs: {y: "$T[$n]"}
-  body: "y[i] = x[at[i]] + x[i]"
+  index: "[$n]"
+  outputs: {y: "$T"}
+  body: "y = x[at[@n]] + x[@n]"
 )yaml";
     for (int64_t n : {5, 64, 1000, 70000}) {
         const std::vector<ProgramInput> one = {input("x", {n})}, two = {input("x", {n}), input("z", {n})};
+        expect_donated(graph_of("y = turned(x)", one, {}, own), {{0, 0}}, 0);
         expect_donated(graph_of("y = smoothed(x)", one, {}, own), {{0, 0}}, 0);
         expect_donated(graph_of("y = scaled_by_first(x)", one, {}, own), {{0, 0}}, 0);
         expect_donated(graph_of("y, w = both(x, z)", two, {}, own), {{0, 0}, {1, 1}}, 1);
         expect_donated(graph_of("y = gathered(x, at)", {input("x", {n}), input("at", {n}, DType::int64)}, {}, own),
                        {{0, 0}}, 0);
         expect_donated(graph_of("y = softmax(x, axis: 0)", one), {{0, 0}}, 0);
-        expect_donated(graph_of("y = cumsum(x, axis: 0)", one), {{0, 0}}, 0);
+        expect_donated(graph_of("y = cumsum(x, axis: 0)", one), {{0, 0}}, 1);
     }
+}
+
+// Of a scatter only what changes is written.
+TEST(Donation, UpdatesOfFewElements) {
+    const std::vector<ProgramInput> inputs = {input("x", {500, 9}), input("at", {7, 1}, DType::int64),
+                                              input("u", {7, 9})};
+    expect_donated(graph_of("y = scatter_nd_add(x, at, u)", inputs), {{0, 0}}, 1);
+    expect_donated(graph_of("y = scatter_nd_add(x, at, u)\nz = reduce_sum(x, axes: [0])", inputs, {"y", "z"}), {{0, 0}},
+                   1);
+    expect_donated(graph_of("y = scatter_nd_add(x, at, u)\nz = add(y, x)", inputs, {"y", "z"}), {{0, 0}}, 0);
 }
 
 TEST(Donation, InputsThatAreHandedOn) {
@@ -201,14 +220,15 @@ TEST(Donation, InputsThatAreHandedOn) {
     expect_donated(graph_of("a = add(x, y)", two, {"x", "a"}), {{0, 0}}, 1);
     expect_donated(graph_of("a = add(x, y)", two, {"x", "a"}), {{1, 0}}, 0);
     expect_donated(graph_of("a = add(x, y)", two, {"y", "x", "a"}), {{0, 0}, {1, 1}}, 0);
-    expect_donated(graph_of("a = add(x, y)", two, {"a", "a", "y"}), {{0, 0}, {1, 1}}, 0);
+    expect_donated(graph_of("a = add(x, y)", two, {"a", "a", "y"}), {{0, 0}, {1, 1}}, 1);
 }
 
 TEST(Donation, OtherTypes) {
+    // Of complex numbers the real parts are worked out in a loop of their own, which reads what another one overwrites.
     for (DType dtype : {DType::float16, DType::bfloat16, DType::float64, DType::int8, DType::int64, DType::complex64})
         expect_donated(graph_of("a = add(x, y)\nb = mul(a, x)",
                                 {input("x", {33, 5}, dtype), input("y", {33, 5}, dtype)}, {"a", "b"}),
-                       {{0, 0}, {1, 1}}, 2);
+                       {{0, 0}, {1, 1}}, dtype == DType::complex64 ? 0 : 2);
     expect_donated(graph_of("a = add(x, y)", {input("x", {0, 3}), input("y", {0, 3})}), {{0, 0}}, 1);
 }
 
