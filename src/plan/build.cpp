@@ -10,7 +10,6 @@
 #include "plan/donation.h"
 #include "plan/kernel_former.h"
 #include "plan/memory.h"
-#include "schedules/in_place.h"
 #include "support/progress.h"
 
 namespace heddle::plan {
@@ -265,7 +264,7 @@ private:
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(sources[i])];
             if (!has_slack(buffer)) kernel.tensors[i].aligned = kernel.tensors[i].slack = false;
         }
-        auto scheduled = schedule_in_place(kernel, sources);
+        auto scheduled = schedule(kernel, sources);
         if (!scheduled) return fail(std::move(scheduled.error()));
         Placed placed;
         std::vector<int32_t> packed;
@@ -290,50 +289,32 @@ private:
         return placed;
     }
 
+    // Inputs of a kernel, and the outputs that take their memory.
+    std::vector<InPlacePair> pairs_of(const std::vector<int32_t>& sources) const {
+        std::vector<InPlacePair> pairs;
+        for (size_t o = 0; o < sources.size(); o++) {
+            const Buffer& output = plan_.buffers[static_cast<size_t>(sources[o])];
+            if (output.kind != Buffer::Kind::output || !is_donated(output.index)) continue;
+            for (size_t i = 0; i < sources.size(); i++) {
+                const Buffer& input = plan_.buffers[static_cast<size_t>(sources[i])];
+                if (input.kind == Buffer::Kind::input && input.index == plan_.input_below(output.index))
+                    pairs.push_back({schedules::TensorIndex(i), schedules::TensorIndex(o)});
+            }
+        }
+        return pairs;
+    }
+
     // Outputs that the kernel may not make where its inputs lie are made elsewhere.
-    Result<schedules::Scheduled> schedule_in_place(schedules::Kernel& kernel, const std::vector<int32_t>& sources) {
+    Result<schedules::Scheduled> schedule(schedules::Kernel& kernel, const std::vector<int32_t>& sources) {
         for (;;) {
-            std::vector<std::pair<size_t, size_t>> pairs;
-            for (size_t o = 0; o < sources.size(); o++) {
-                const Buffer& output = plan_.buffers[static_cast<size_t>(sources[o])];
-                if (output.kind != Buffer::Kind::output || !is_donated(output.index)) continue;
-                for (size_t i = 0; i < sources.size(); i++) {
-                    const Buffer& input = plan_.buffers[static_cast<size_t>(sources[i])];
-                    if (input.kind == Buffer::Kind::input && input.index == plan_.input_below(output.index))
-                        pairs.emplace_back(i, o);
-                }
-            }
-            for (auto& tensor : kernel.tensors) tensor.shares = no_id;
-            for (auto [i, o] : pairs) {
-                kernel.tensors[i].shares = schedules::TensorIndex(o);
-                kernel.tensors[o].shares = schedules::TensorIndex(i);
-            }
-            auto scheduled = options_.schedule(kernel, target_);
-            if (!scheduled) return scheduled;
-            const auto early = std::ranges::find_if(pairs, [&](const auto& pair) {
-                return overwrites_early(*scheduled, schedules::TensorIndex(pair.first),
-                                        schedules::TensorIndex(pair.second));
-            });
-            if (early == pairs.end()) return scheduled;
-            Buffer& elsewhere = plan_.buffers[static_cast<size_t>(sources[early->second])];
+            auto made = schedule_in_place(kernel, pairs_of(sources), target_, options_.schedule);
+            if (!made) return fail(std::move(made.error()));
+            if (!made->wrong) return std::move(made->scheduled);
+            Buffer& elsewhere = plan_.buffers[static_cast<size_t>(sources[static_cast<size_t>(made->wrong->output)])];
             std::erase_if(output_of_, [&](const auto& direct) { return direct.second == elsewhere.index; });
             elsewhere.kind = Buffer::Kind::workspace;
             elsewhere.index = -1;
         }
-    }
-
-    static bool overwrites_early(const schedules::Scheduled& scheduled, schedules::TensorIndex input,
-                                 schedules::TensorIndex output) {
-        const auto memory = [&](schedules::TensorIndex tensor) {
-            const auto found = std::ranges::find_if(scheduled.buffers, [&](const schedules::BufferSource& source) {
-                return source.tensor == tensor && source.packing < 0 && source.elements < 0;
-            });
-            return found == scheduled.buffers.end() ? schedules::MemoryId(no_id)
-                                                    : schedules::MemoryId(found - scheduled.buffers.begin());
-        };
-        const auto from = memory(input), to = memory(output);
-        return from >= 0 && to >= 0 && scheduled.launch.tasks > 0 &&
-               schedules::overwrites_early(scheduled.tree, scheduled.launch.numbers, from, to);
     }
 
     // What tasks of one launch share, and nobody else knows.

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "schedules/in_place.h"
+
 namespace heddle::plan {
 
 using namespace equations;
@@ -159,6 +161,44 @@ Result<std::vector<Donation>> donations_of(const Graph& graph, const std::vector
         if (!take(input, false)) return no_output_left(graph, graph.inputs[static_cast<size_t>(input)]);
     }
     return result;
+}
+
+namespace {
+
+bool overwrites_early(const schedules::Scheduled& scheduled, const InPlacePair& pair) {
+    const auto memory = [&](schedules::TensorIndex tensor) {
+        const auto found = std::ranges::find_if(scheduled.buffers, [&](const schedules::BufferSource& source) {
+            return source.tensor == tensor && source.packing < 0 && source.elements < 0;
+        });
+        return found == scheduled.buffers.end() ? schedules::MemoryId(no_id)
+                                                : schedules::MemoryId(found - scheduled.buffers.begin());
+    };
+    const auto from = memory(pair.input), to = memory(pair.output);
+    return from >= 0 && to >= 0 && scheduled.launch.tasks > 0 &&
+           schedules::overwrites_early(scheduled.tree, scheduled.launch.numbers, from, to);
+}
+
+}  // namespace
+
+Result<ScheduledInPlace> schedule_in_place(schedules::Kernel& kernel, const std::vector<InPlacePair>& pairs,
+                                           const Target& target, decltype(PlanOptions::schedule) schedule) {
+    for (auto& tensor : kernel.tensors) tensor.shares = no_id;
+    for (const auto& [input, output] : pairs) {
+        kernel.tensors[static_cast<size_t>(input)].shares = output;
+        kernel.tensors[static_cast<size_t>(output)].shares = input;
+    }
+    auto scheduled = schedule(kernel, target);
+    if (!scheduled) return fail(std::move(scheduled.error()));
+    std::vector<InPlacePair> early;
+    for (const InPlacePair& pair : pairs)
+        if (overwrites_early(*scheduled, pair)) early.push_back(pair);
+    if (early.empty()) return ScheduledInPlace{std::move(*scheduled), std::nullopt};
+    for (const InPlacePair& pair : early) {
+        if (pairs.size() == 1) break;
+        auto alone = schedule_in_place(kernel, {pair}, target, schedule);
+        if (!alone || alone->wrong) return alone;
+    }
+    return ScheduledInPlace{std::move(*scheduled), early.front()};
 }
 
 std::vector<Takeover> put_behind_readers(const System& system, Partition& partition,

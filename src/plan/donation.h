@@ -1,7 +1,7 @@
 // Outputs that take over the memory of inputs: which ones, and kernels in an order that lets them.
 #pragma once
 
-#include <utility>
+#include <optional>
 #include <vector>
 
 #include "equations/fusion.h"
@@ -25,5 +25,17 @@ struct Takeover {
 // that goes; of the others a kernel that reads the input needs what the output is made of.
 std::vector<Takeover> put_behind_readers(const equations::System& system, equations::Partition& partition,
                                          const std::vector<Takeover>& wanted);
+
+// Of a kernel's tensors.
+struct InPlacePair {
+    schedules::TensorIndex input = no_id, output = no_id;
+};
+struct ScheduledInPlace {
+    schedules::Scheduled scheduled;
+    std::optional<InPlacePair> wrong;  // cannot be, and stands in the way of others if one of them does
+};
+// The kernel's schedule with outputs in the memory of inputs, as `in_place.h` has checked it. Codes of `schedule`.
+Result<ScheduledInPlace> schedule_in_place(schedules::Kernel& kernel, const std::vector<InPlacePair>& pairs,
+                                           const Target& target, decltype(PlanOptions::schedule) schedule);
 
 }  // namespace heddle::plan

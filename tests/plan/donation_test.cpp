@@ -23,7 +23,7 @@ ProgramInput input(const std::string& name, std::vector<int64_t> shape, DType dt
 
 // In two launches: y is read before it is overwritten by the second one.
 Graph two_launches() {
-    return graph_of("a, b, c = adamw(w, numpy_matmul(numpy_matmul(x, y), w), y, z, n, r)",
+    return graph_of("a, b, c = adamw(w, numpy_matmul(numpy_matmul(w, y), x), y, z, n, r)",
                     {input("w", {48, 48}), input("x", {48, 48}), input("y", {48, 48}), input("z", {48, 48}),
                      input("n", {}), input("r", {})});
 }
@@ -63,7 +63,7 @@ TEST(Donation, TextsComeBack) {
     ASSERT_TRUE(parsed) << render(parsed.error());
     EXPECT_EQ(print(*parsed), print(plan));
     EXPECT_EQ(parsed->donations, of_two_launches);
-    EXPECT_NE(summary(plan).find("output \"a\" in the memory of input \"w\"\n"), std::string::npos) << summary(plan);
+    EXPECT_NE(summary(plan).find("output 'a' in the memory of input 'w'\n"), std::string::npos) << summary(plan);
 }
 
 // ---- damage
@@ -184,9 +184,13 @@ TEST(Donation, TheCheckNoticesDamage) {
         Launch& launch = writer(plan);
         schedules::Tree& tree = tree_to_damage(plan, launch);
         if (tree.tasks.empty()) return false;
+        using Kind = schedules::Variable::Kind;
+        tree.variables.push_back({"more_begin", Kind::task_begin});
+        tree.variables.push_back({"more_end", Kind::task_end});
+        const auto end = last_id<schedules::VariableId>(tree.variables);
         tree.tasks.push_back({.name = "more",
-                              .begin = tree.tasks[0].begin,
-                              .end = tree.tasks[0].end,
+                              .begin = schedules::VariableId(end - 1),
+                              .end = end,
                               .extent = {false, 2},
                               .step = {false, 1},
                               .count = {false, 2},

@@ -106,8 +106,10 @@ def test_refusals():
         graph.compile([total], donate=["weight", a])
     with refused("plan.donation"):
         graph.compile([total], donate=["weight"])
+    graph = heddle.Graph()
+    a = graph.tensor("weight", "float32", [4])
     with refused("runtime.input_dtype"):
-        heddle.Graph.compile(graph, [graph.call("add", [a, a])], donate=["weight"]).run(None, {"weight": np.ones(4)})
+        graph.compile([graph.call("add", [a, a])], donate=["weight"]).run(None, {"weight": np.ones(4)})
     with refused("python.option"):
         heddle.function(lambda x: x + x, donate=["y"])
     with refused("plan.donation"):

@@ -117,7 +117,7 @@ void expect_donated(const Graph& graph, const Donations& donations, int in_place
 }
 
 TEST(Donation, OptimisersUpdateInPlace) {
-    for (const std::vector<int64_t>& shape : {std::vector<int64_t>{}, {1}, {7}, {1000}, {33, 65}, {3, 4, 5}}) {
+    for (const std::vector<int64_t>& shape : {std::vector<int64_t>{}, {1}, {1000}, {33, 65}}) {
         const bool is_one = shape.empty() || shape == std::vector<int64_t>{1};  // each result is a kernel of its own
         const auto adamw = graph_of("w, m, s = adamw(weight, slope, mean, square, step, rate)",
                                     {input("weight", shape), input("slope", shape), input("mean", shape),
