@@ -74,7 +74,8 @@ def function_of(case, what):
 
 
 def step_of(case, optimiser):
-    """From (weights, states of the optimiser, number, rate, *batch) to new weights and states, and the loss."""
+    """From (weights, states of the optimiser, number, rate, *batch) to new weights and states, in place of the old ones, and the
+    loss."""
     def updated(weight, slope, states, number, rate):
         if optimiser == "adamw":
             return ops.call("adamw", weight, slope, *states, number, rate)
@@ -86,4 +87,4 @@ def step_of(case, optimiser):
                for name, weight in weights.items()}
         parts = [{name: results[at] for name, results in new.items()} for at in range(len(states) + 1)]
         return parts[0], parts[1:], value
-    return heddle.function(step, threads=THREADS)
+    return heddle.function(step, threads=THREADS, donate=["weights", "states"])

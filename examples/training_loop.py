@@ -16,7 +16,7 @@ def zeros_like(weights):
 
 
 def adamw_step(loss):
-    """A step of AdamW as one program: new weights and means, and the loss, of the old ones and a batch."""
+    """A step of AdamW as one program: new weights and means, written over the old ones, and the loss of these and a batch."""
     def step(weights, means, squares, number, rate, *batch):
         value, slopes = heddle.value_and_grad(loss)(weights, *batch)
         new_weights, new_means, new_squares = {}, {}, {}
@@ -24,12 +24,13 @@ def adamw_step(loss):
             new_weights[name], new_means[name], new_squares[name] = ops.call(
                 "adamw", weights[name], slope, means[name], squares[name], number, rate)
         return new_weights, new_means, new_squares, value
-    return heddle.function(step)
+    return heddle.function(step, donate=["weights", "means", "squares"])
 
 
 def train(loss, weights, batches, rate, tell=print):
     """Weights after a step for each batch, and the losses. `rate` is told how far the training is, from 0 to 1."""
     step, losses = adamw_step(loss), []
+    weights = {name: weight.copy() for name, weight in weights.items()}  # steps write over theirs
     means, squares = zeros_like(weights), zeros_like(weights)
     for i, batch in enumerate(batches):
         weights, means, squares, value = step(weights, means, squares, np.float32(i + 1), np.float32(rate(i / len(batches))),

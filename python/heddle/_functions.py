@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterable, Sequence, overload
 
 import numpy as np
 
@@ -25,12 +25,13 @@ class Function:
     """
 
     def __init__(self, function: Callable[..., Any], library: Library | None = None, threads: int = 0,
-                 progress: Progress | None = None) -> None:
+                 progress: Progress | None = None, donate: Iterable[str] = ()) -> None:
         functools.update_wrapper(self, function, updated=())
         self._function = function
         self._library = _library_of(function, library) or shipped_library()
         self._threads = threads
         self._progress = progress
+        self._donate = _donated_parameters(function, donate)
         self._programs: dict[Any, Any] = {}
 
     def __repr__(self) -> str:
@@ -111,7 +112,8 @@ class _Program:
         results = [leaf for leaf in leaves_of(self.result) if isinstance(leaf, Tensor)]
         if not results:
             _heddle.raise_option("the function's result", "what operators make of its arrays", repr(self.result))
-        self.session = graph.compile(results, threads=function._threads, progress=function._progress)
+        donated = [name for (name, _), given in zip(named, self.inputs) if given is not None and _is_part(name, function._donate)]
+        self.session = graph.compile(results, threads=function._threads, progress=function._progress, donate=donated)
 
     def run(self, leaves: list[Any]) -> Any:
         feeds = {name: leaf for name, leaf in zip(self.inputs, leaves) if name is not None}
@@ -200,6 +202,20 @@ def _named(function: Callable[..., Any], arguments: Sequence[Any]) -> list[tuple
     return [leaf for name, argument in zip(names, arguments) for leaf in named_leaves(argument, name)]
 
 
+def _donated_parameters(function: Callable[..., Any], donate: Iterable[str]) -> list[str]:
+    names = [donate] if isinstance(donate, str) else list(donate)
+    known = list(inspect.signature(function).parameters) if names else []
+    for name in names:
+        if name not in known:
+            _heddle.raise_option("donate", f"names of parameters: {', '.join(known)}", repr(name))
+    return names
+
+
+def _is_part(name: str, parameters: Sequence[str]) -> bool:
+    """Of a leaf's name: it is of one of these parameters."""
+    return name.split(".")[0] in parameters
+
+
 def _graph_with(arguments: tuple[Any, ...]) -> Graph:
     graph = graph_of(arguments)
     if graph is None:
@@ -242,10 +258,26 @@ def _slopes(graph: Graph, results: list[Any], arguments: tuple[Any, ...], argume
     return answer[0] if isinstance(argument, int) else answer
 
 
-def function(of: Callable[..., Any], *, library: Library | None = None, threads: int = 0,
-             progress: Progress | None = None) -> Function:
-    """`of`, compiled for each kind of arguments when they first come. Also a decorator."""
-    return Function(of, library, threads, progress)
+@overload
+def function(of: Callable[..., Any], *, library: Library | None = None, threads: int = 0, progress: Progress | None = None,
+             donate: Iterable[str] = ()) -> Function: ...
+
+
+@overload
+def function(*, library: Library | None = None, threads: int = 0, progress: Progress | None = None,
+             donate: Iterable[str] = ()) -> Callable[[Callable[..., Any]], Function]: ...
+
+
+def function(of: Callable[..., Any] | None = None, *, library: Library | None = None, threads: int = 0,
+             progress: Progress | None = None, donate: Iterable[str] = ()) -> Any:
+    """`of`, compiled for each kind of arguments when they first come: a `Function`. Also a decorator, with and without options.
+
+    `donate` names parameters. A call overwrites the arrays of their arguments, each by a result of the same shape and dtype, which
+    is this very array: the first result that an operator makes of the array, or else the first that is left. So a step of training
+    updates weights where they are. Where the function is called within another one, it is this one that says what is donated."""
+    if of is None:
+        return functools.partial(function, library=library, threads=threads, progress=progress, donate=donate)
+    return Function(of, library, threads, progress, donate)
 
 
 def value_and_grad(of: Callable[..., Any], argument: int | Sequence[int] = 0, *, library: Library | None = None,

@@ -158,6 +158,9 @@ class Graph:
     def _repr_svg_(self) -> str:
         return self.svg()
 
-    def compile(self, outputs: Iterable[Tensor] = (), *, threads: int = 0, progress: Progress | None = None) -> Session:
-        """A session that computes `outputs`, by default all results that nothing reads."""
-        return Session(self._graph.compile(_listed(outputs), threads), progress)
+    def compile(self, outputs: Iterable[Tensor] = (), *, threads: int = 0, progress: Progress | None = None,
+                donate: Iterable[str | Tensor] = ()) -> Session:
+        """A session that computes `outputs`, by default all results that nothing reads. `donate` are inputs whose arrays its runs
+        overwrite, each by a result of the same shape and dtype: that result is this very array."""
+        names = [tensor.name if isinstance(tensor, Tensor) else tensor for tensor in donate]
+        return Session(self._graph.compile(_listed(outputs), threads, names), progress)

@@ -103,6 +103,7 @@ Result<Json> operator_json(const Template& metakernel, const Applied& applied, c
         json["notes"].push_back(
             {{"type", note.code}, {"summary", note.summary}, {"expected", note.expected}, {"found", note.found}});
     if (auto costed = add_cost(graph, target, json); !costed) return fail(std::move(costed.error()));
+    json["in_place"] = json["cost"].contains("refusal") ? Json::array() : in_place_json(graph, target);
     auto gradient = gradient_of(graph);
     json["gradient"] = gradient ? gradient_json(graph, *gradient) : Json{{"refusal", refusal_json(gradient.error())}};
     json["rows"] = Json::array();
@@ -147,8 +148,8 @@ std::string explanation_text(const Json& json, const ExplanationOptions& options
     const Notations notations = options.notations ? Notations::all : Notations::rows;
     for (const Json& operation : json["operations"]) text += fmt::format("\n{}", operation_text(operation, notations));
     text += notes_text(json["notes"]);
-    text += fmt::format("\n{}{}{}", cost_text(json["cost"]), options.gradient ? "" : gradient_text(json["gradient"]),
-                        kernels_text(json));
+    text += fmt::format("\n{}{}{}{}", cost_text(json["cost"]), options.gradient ? "" : gradient_text(json["gradient"]),
+                        in_place_text(json["in_place"]), kernels_text(json));
     if (json.contains("sharding")) {
         for (const Json& shards : json["sharding"]) text += shards_text(shards);
     }

@@ -12,6 +12,7 @@
 #include "explain/operation.h"
 #include "gradient/gradient.h"
 #include "pictures/draw_parts.h"
+#include "plan/donation.h"
 #include "plan/plan.h"
 #include "symbolic/bindings.h"
 #include "target/choice_numbers.h"
@@ -132,6 +133,24 @@ Result<void> add_cost(const Graph& graph, const Target& target, Json& json) {
     return {};
 }
 
+Json in_place_json(const Graph& graph, const Target& target) {
+    constexpr int most_plans = 16;
+    Json json = Json::array();
+    int plans = 0;
+    for (size_t o = 0; o < graph.outputs.size(); o++) {
+        Json inputs = Json::array();
+        for (size_t i = 0; i < graph.inputs.size() && plans < most_plans; i++) {
+            const plan::Donation donation{static_cast<int32_t>(o), static_cast<int32_t>(i)};
+            if (!plan::check_donations(graph, {donation})) continue;
+            plans++;
+            const auto plan = plan::make_plan(graph, target, {.donations = {donation}});
+            if (plan && plan->is_in_place(donation)) inputs.push_back(graph.tensor(graph.inputs[i]).name);
+        }
+        if (!inputs.empty()) json.push_back({{"output", graph.tensor(graph.outputs[o]).name}, {"inputs", inputs}});
+    }
+    return json;
+}
+
 std::vector<TensorId> wanted_of(const Graph& graph) {
     std::vector<TensorId> wanted = graph.inputs;
     auto is_smooth = [&](TensorId id) { return gradient::is_differentiable(graph.tensor(id).type.dtype); };
@@ -225,6 +244,16 @@ std::string cost_text(const Json& cost) {
         counted(cost["devices"].get<int64_t>(), "device"),
         bytes_text(static_cast<int64_t>(cost["bytes_moved"].get<double>())),
         count_text(cost["operations"].get<double>()), bytes_text(cost["peak_bytes"].get<int64_t>()));
+}
+
+std::string in_place_text(const Json& outputs) {
+    std::string text = outputs.empty() ? "" : "in place, where it is donated\n";
+    for (const Json& output : outputs) {
+        std::string names;
+        for (const Json& input : output["inputs"]) names += (names.empty() ? "" : " or ") + input.get<std::string>();
+        text += fmt::format("  {} in the memory of {}\n", text_of(output, "output"), names);
+    }
+    return text;
 }
 
 std::string memory_text(const Json& cost) {

@@ -24,6 +24,10 @@ nlohmann::ordered_json bindings_json(Environment& environment);
 // that should have a plan and has none is an error.
 Result<void> add_cost(const Graph& graph, const Target& target, nlohmann::ordered_json& json);
 
+// By output: the inputs whose memory it may take over without a copy, if any; each pair is planned by itself, of few
+// pairs. Of a graph that has a plan.
+nlohmann::ordered_json in_place_json(const Graph& graph, const Target& target);
+
 // From adjoints of the outputs to those of all inputs of a float type.
 Result<Graph> gradient_of(const Graph& graph);
 // What that is with respect to: inputs of float and complex types, or all if there are none, which are refused.
@@ -37,6 +41,8 @@ nlohmann::ordered_json refusal_json(const Diagnostics& problems);
 std::string bindings_text(const nlohmann::ordered_json& bindings);
 std::string notes_text(const nlohmann::ordered_json& notes);
 std::string cost_text(const nlohmann::ordered_json& cost);
+// Of `in_place`.
+std::string in_place_text(const nlohmann::ordered_json& outputs);
 // What the memory consists of.
 std::string memory_text(const nlohmann::ordered_json& cost);
 std::string gradient_text(const nlohmann::ordered_json& gradient);

@@ -42,8 +42,11 @@ std::string base_key(const ProgramSource& source, const Engine& engine, const pl
     const CompileRequest request{.target = engine.target, .program = {}, .derivation = {}};
     const auto config = compile_config_for(engine.kernels->backend(), request);
     if (!config) return {};
-    return fmt::format("{}\n{}\n{}\nfused {}\n{}", cache::identity(), canonical_bytes(*config), print(engine.target),
-                       options.fuse, source.key);
+    std::string donations;
+    for (const plan::Donation& donation : options.donations)
+        donations += fmt::format(" {} in {}", donation.output, donation.input);
+    return fmt::format("{}\n{}\n{}\nfused {}{}\n{}", cache::identity(), canonical_bytes(*config), print(engine.target),
+                       options.fuse, donations, source.key);
 }
 
 // Prepared memory of a device is not kept.

@@ -49,7 +49,7 @@ Result<std::shared_ptr<const runtime::Executable>> ProgramCache::compiled(const 
     auto graph = guarded("inference.broken", [&] { return specialise(inputs, progress); });
     if (!graph) return fail(std::move(graph.error()));
     if (auto fine = check(*graph, inputs); !fine) return fail(std::move(fine.error()));
-    auto executable = compile(*graph, *engine_, {.progress = progress});
+    auto executable = compile(*graph, *engine_, {.donations = donations_, .progress = progress});
     if (progress) progress->finish();
     if (!executable) return fail(std::move(executable.error()));
     const Diagnostics& notes = (*executable)->plan().notes;
@@ -79,7 +79,7 @@ Result<ProgramCache::Entry> ProgramCache::make(const std::string& key, const std
     const auto value_of = [&](size_t place, const std::string&) {
         return place < inputs.size() ? &inputs[place] : nullptr;
     };
-    auto kept = find_program(source, value_of, *engine_);
+    auto kept = find_program(source, value_of, *engine_, {.donations = donations_});
     if (auto wanted = step_done(progress); !wanted) return fail(wanted.error());
     Result<std::shared_ptr<const runtime::Executable>> executable =
         kept ? std::move(kept->executable) : compiled(inputs, specialise, progress);
@@ -87,7 +87,8 @@ Result<ProgramCache::Entry> ProgramCache::make(const std::string& key, const std
     std::vector<runtime::Block> blocks;
     if (!kept) {
         const plan::Plan& plan = (*executable)->plan();
-        blocks = keep_program(source, value_of, {*executable, plan.input_names, plan.output_names}, *engine_);
+        blocks = keep_program(source, value_of, {*executable, plan.input_names, plan.output_names}, *engine_,
+                              {.donations = donations_});
     }
     Entry entry{.key = key, .types = {}, .decided = (*executable)->plan().decided, .session = nullptr};
     for (const TensorData& input : inputs)

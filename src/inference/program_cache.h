@@ -25,13 +25,15 @@ public:
     // Programs used least recently go where the others keep more than `limit` bytes that the one used last does not
     // share with them: code, packed weights, plans. On disk, where the engine has a folder, those of `source` with a
     // key are kept as well; it says all that `specialise` follows from but `key` and `inputs`.
-    ProgramCache(std::shared_ptr<Engine> engine, ProgramSource source = {}, int64_t limit = default_program_bytes)
-        : engine_(std::move(engine)), source_(std::move(source)), limit_(limit) {}
+    // `donations`: of each of its programs.
+    ProgramCache(std::shared_ptr<Engine> engine, ProgramSource source = {}, int64_t limit = default_program_bytes,
+                 std::vector<plan::Donation> donations = {})
+        : engine_(std::move(engine)), source_(std::move(source)), limit_(limit), donations_(std::move(donations)) {}
 
     ProgramCache(const ProgramCache&) = delete;
     ProgramCache& operator=(const ProgramCache&) = delete;
 
-    // Results for inputs that are only read while this runs. `key` tells apart what `specialise` makes of the same
+    // Results for inputs that are only read while this runs, but for donated ones, which become results. `key` tells apart what `specialise` makes of the same
     // inputs.
     // Threads may call at once: one waits for the other. `progress` is told if a program is made, and can end that; the
     // programs that are there stay, and the next call makes it anew. `profile` gets the time of each launch. Codes:
@@ -65,6 +67,7 @@ private:
     std::shared_ptr<Engine> engine_;
     ProgramSource source_;
     int64_t limit_;
+    std::vector<plan::Donation> donations_;
     std::list<Entry> entries_;  // the one used last in front
     size_t compiled_ = 0;
     Diagnostics notes_;

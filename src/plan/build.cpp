@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "plan/donation.h"
 #include "plan/kernel_former.h"
 #include "plan/memory.h"
 #include "support/progress.h"
@@ -42,6 +43,7 @@ public:
         plan_.target = target_;
         name_interface();
         find_users();
+        find_takeovers();
         buffer_of_.assign(system_.tensors.size(), -1);
         copy_inputs();
         if (!options_.keep_all) find_overwrites();
@@ -88,7 +90,31 @@ private:
         }
     }
 
-    // Tensors that are updated where their old values lie: these die there, and both have one buffer.
+    // Which outputs are made where an input lies: those of which nothing asks for the input's old values afterwards. The
+    // others are made elsewhere.
+    void find_takeovers() {
+        plan_.donations = options_.donations;
+        std::ranges::sort(plan_.donations, {}, &Donation::output);
+        std::vector<Takeover> wanted;
+        for (const Donation& donation : options_.donations) {
+            const TensorIndex to = system_.outputs[static_cast<size_t>(donation.output)];
+            const TensorIndex from = system_.inputs[static_cast<size_t>(donation.input)];
+            const auto direct = output_of_.find(to);
+            if (direct == output_of_.end() || direct->second != donation.output) continue;
+            if (!holds(system_.outputs, from)) wanted.push_back({to, from});
+            output_of_.erase(direct);
+        }
+        for (const Takeover& takeover : put_behind_readers(system_, partition_, wanted)) {
+            const auto output = std::ranges::find(system_.outputs, takeover.output) - system_.outputs.begin();
+            output_of_.emplace(takeover.output, static_cast<int32_t>(output));
+            taken_over_.emplace(takeover.output, takeover.input);
+        }
+    }
+
+    bool is_donated(int32_t output) const { return plan_.input_below(output) >= 0; }
+
+    // Tensors that are updated where their old values lie: these die there, and both have one buffer, or the caller's
+    // memory.
     void find_overwrites() {
         std::map<int32_t, size_t> batch_of;  // by equation, of `run`
         for (size_t b = 0; b < partition_.batches.size(); b++) {
@@ -106,7 +132,7 @@ private:
                     return r == own || (batch_of.contains(r) && batch_of.at(r) < here);
                 });
             if (!dies || !may_be_overwritten(from, to) || !updates_buffer(e, *into)) continue;
-            overwritten_[from] = to;
+            if (!is_taken_over(from, to)) overwritten_[from] = to;
             in_place_.insert(to);
         }
     }
@@ -125,9 +151,15 @@ private:
                (into.scatter < 0 || holds(kernel->equations, into.scatter));
     }
 
+    bool is_taken_over(TensorIndex from, TensorIndex to) const {
+        const auto found = taken_over_.find(to);
+        return found != taken_over_.end() && found->second == from;
+    }
+
     bool may_be_overwritten(TensorIndex from, TensorIndex to) {
         const SystemTensor& tensor = system_.tensor(from);
-        if (tensor.kind != SystemTensor::Kind::computed || tensor.prepared || tensor.is_output) return false;
+        const bool ours = tensor.kind == SystemTensor::Kind::computed && !tensor.prepared && !tensor.is_output;
+        if (!ours && !(is_taken_over(from, to) && input_of_.contains(from))) return false;
         for (const SystemTensor& other : system_.tensors) {
             if (holds(other.opaque_inputs, from)) return false;
         }
@@ -232,7 +264,7 @@ private:
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(sources[i])];
             if (!has_slack(buffer)) kernel.tensors[i].aligned = kernel.tensors[i].slack = false;
         }
-        auto scheduled = options_.schedule(kernel, target_);
+        auto scheduled = schedule(kernel, sources);
         if (!scheduled) return fail(std::move(scheduled.error()));
         Placed placed;
         std::vector<int32_t> packed;
@@ -255,6 +287,34 @@ private:
         placed.launch.layout = layout;
         placed.launch.tree = tree_index(std::move(scheduled->tree));
         return placed;
+    }
+
+    // Inputs of a kernel, and the outputs that take their memory.
+    std::vector<InPlacePair> pairs_of(const std::vector<int32_t>& sources) const {
+        std::vector<InPlacePair> pairs;
+        for (size_t o = 0; o < sources.size(); o++) {
+            const Buffer& output = plan_.buffers[static_cast<size_t>(sources[o])];
+            if (output.kind != Buffer::Kind::output || !is_donated(output.index)) continue;
+            for (size_t i = 0; i < sources.size(); i++) {
+                const Buffer& input = plan_.buffers[static_cast<size_t>(sources[i])];
+                if (input.kind == Buffer::Kind::input && input.index == plan_.input_below(output.index))
+                    pairs.push_back({schedules::TensorIndex(i), schedules::TensorIndex(o)});
+            }
+        }
+        return pairs;
+    }
+
+    // Outputs that the kernel may not make where its inputs lie are made elsewhere.
+    Result<schedules::Scheduled> schedule(schedules::Kernel& kernel, const std::vector<int32_t>& sources) {
+        for (;;) {
+            auto made = schedule_in_place(kernel, pairs_of(sources), target_, options_.schedule);
+            if (!made) return fail(std::move(made.error()));
+            if (!made->wrong) return std::move(made->scheduled);
+            Buffer& elsewhere = plan_.buffers[static_cast<size_t>(sources[static_cast<size_t>(made->wrong->output)])];
+            std::erase_if(output_of_, [&](const auto& direct) { return direct.second == elsewhere.index; });
+            elsewhere.kind = Buffer::Kind::workspace;
+            elsewhere.index = -1;
+        }
     }
 
     // What tasks of one launch share, and nobody else knows.
@@ -416,17 +476,33 @@ private:
     }
 
     // Outputs that lie elsewhere than their owner wants them: in another layout, under two names, inputs and constants.
+    // Into the memory of inputs they come when nothing reads inputs any more.
     Result<void> copy_outputs() {
+        struct Last {
+            TensorIndex tensor;
+            int32_t from, to;
+        };
+        std::vector<Last> last;
         for (size_t i = 0; i < system_.outputs.size(); i++) {
             TensorIndex t = system_.outputs[i];
+            const auto output = static_cast<int32_t>(i);
             auto direct = output_of_.find(t);
-            if (direct != output_of_.end() && direct->second == static_cast<int32_t>(i)) {
+            if (direct != output_of_.end() && direct->second == output) {
                 buffer(t);  // nothing has asked for it if it has no elements
                 continue;
             }
+            const int32_t to = plain_buffer(t, Buffer::Kind::output, output);
+            if (is_donated(output) && system_.inputs[static_cast<size_t>(plan_.input_below(output))] == t) continue;
             if (auto done = copy_input(t); !done) return done;
-            const int32_t from = buffer(t), to = plain_buffer(t, Buffer::Kind::output, static_cast<int32_t>(i));
-            if (auto done = copy(t, from, to, plan_.run); !done) return done;
+            const int32_t from = buffer(t);
+            const bool is_input = plan_.buffers[static_cast<size_t>(from)].kind == Buffer::Kind::input;
+            const int32_t beside = is_donated(output) && is_input ? plain_buffer(t, Buffer::Kind::workspace) : to;
+            if (is_donated(output)) last.push_back({t, is_input ? beside : from, to});
+            if (is_donated(output) && !is_input) continue;
+            if (auto done = copy(t, from, beside, plan_.run); !done) return done;
+        }
+        for (const Last& one : last) {
+            if (auto done = copy(one.tensor, one.from, one.to, plan_.run); !done) return done;
         }
         return {};
     }
@@ -441,6 +517,7 @@ private:
     std::vector<std::optional<StorageMap>> maps_;
     std::vector<int32_t> buffer_of_;
     std::map<TensorIndex, int32_t> input_of_, output_of_, pending_inputs_;
+    std::map<TensorIndex, TensorIndex> taken_over_;   // outputs in the memory of inputs
     std::map<TensorIndex, TensorIndex> overwritten_;  // by what takes its buffer
     std::set<TensorIndex> in_place_;                  // what does
     std::map<std::pair<int32_t, std::string>, int32_t> packed_;

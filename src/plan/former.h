@@ -47,6 +47,7 @@ private:
     // Of the steps of a scan, in this dimension; 0: it does not count steps, or all are kept.
     int64_t places(equations::TensorIndex t, size_t dimension) const;
     void add_local(equations::TensorIndex t);
+    bool comes_first(int32_t e) const;
     void add_equation(int32_t e);
     void add_scatter(const equations::Equation& from, const equations::ScatterInto& into);
     bool add_changes(const equations::Equation& from);

@@ -17,12 +17,21 @@ FormedKernel KernelFormer::form() {
     find_joined_scatters();
     add_axes();
     add_tensors();
-    for (int32_t e : request_.kernel.equations) {
-        if (!joined_.contains(e)) add_equation(e);
+    for (bool first : {true, false}) {
+        for (int32_t e : request_.kernel.equations) {
+            if (!joined_.contains(e) && comes_first(e) == first) add_equation(e);
+        }
     }
     for (const auto& common : request_.kernel.common) add_common(common);
     merge_axes(result_.kernel, hints_);
     return std::move(result_);
+}
+
+// Single numbers that need nothing of the kernel do not stand between equations that may share a loop.
+bool KernelFormer::comes_first(int32_t e) const {
+    const Equation& equation = system_.equation(e);
+    if (!equation.axes.empty() || !equation.reduced.empty() || equation.scan >= 0 || into_.contains(e)) return false;
+    return std::ranges::none_of(reads(equation), [&](Expr read) { return written_here(read->tensor()); });
 }
 
 // A common axis whose classes could not all be joined, or along which data choose what is updated, is left out: fewer

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "graph/complex.h"
+#include "schedules/in_place.h"
 #include "zspace/checked.h"
 
 namespace heddle::plan {
@@ -212,6 +213,55 @@ Result<void> verify_order(const Plan& plan, const std::vector<Batch>& phase, std
     return {};
 }
 
+// In the memory of an input an output is written when nothing reads the input any more, but what it overwrites.
+Result<void> verify_donation(const Plan& plan, const Donation& donation) {
+    const auto is = [&](int32_t b, Buffer::Kind kind, int32_t index) {
+        const Buffer& buffer = plan.buffers[static_cast<size_t>(b)];
+        return buffer.kind == kind && buffer.index == index;
+    };
+    const Launch* early = nullptr;  // of the batches so far, what has written the output
+    for (const Batch& batch : plan.run) {
+        std::vector<const Launch*> writers, readers;
+        for (const Launch& launch : batch) {
+            const auto& tree = *plan.trees[static_cast<size_t>(launch.tree)];
+            for (size_t i = 0; i < launch.buffers.size(); i++) {
+                if (is(launch.buffers[i], Buffer::Kind::input, donation.input)) readers.push_back(&launch);
+                if (!is(launch.buffers[i], Buffer::Kind::output, donation.output) || !writes(plan, launch, i)) continue;
+                writers.push_back(&launch);
+                for (size_t j = 0; j < launch.buffers.size(); j++) {
+                    if (!is(launch.buffers[j], Buffer::Kind::input, donation.input) || launch.tasks == 0) continue;
+                    const auto problem = schedules::overwrites_early(tree, launch.numbers, schedules::MemoryId(j),
+                                                                     schedules::MemoryId(i));
+                    if (problem) return broken("a launch overwrites what it reads", launch, ": " + *problem);
+                }
+            }
+        }
+        for (const Launch* reader : readers) {
+            const bool other = std::ranges::any_of(writers, [&](const Launch* writer) { return writer != reader; });
+            if (early || other) return broken("a launch reads an input that may be overwritten", *reader);
+        }
+        if (!writers.empty()) early = writers.front();
+    }
+    return {};
+}
+
+Result<void> verify_donations(const Plan& plan) {
+    std::set<int32_t> outputs, inputs;
+    for (const Donation& donation : plan.donations) {
+        const auto [output, input] = donation;
+        const bool exist = output >= 0 && static_cast<size_t>(output) < plan.output_types.size() && input >= 0 &&
+                           static_cast<size_t>(input) < plan.input_types.size();
+        if (!exist || !outputs.insert(output).second || !inputs.insert(input).second)
+            return broken("memory is taken over that is not there, or twice", "output", std::to_string(output));
+        const TensorType &to = plan.output_types[static_cast<size_t>(output)],
+                         &from = plan.input_types[static_cast<size_t>(input)];
+        if (to.dtype != from.dtype || to.extents() != from.extents())
+            return broken("an output takes over memory of another type", "output", std::to_string(output));
+        if (auto fine = verify_donation(plan, donation); !fine) return fine;
+    }
+    return {};
+}
+
 bool of_session(const Buffer& buffer) {
     return buffer.first >= 0 && (buffer.kind == Buffer::Kind::workspace || buffer.kind == Buffer::Kind::margins);
 }
@@ -282,6 +332,24 @@ int64_t Plan::most_live_bytes() const {
     return most;
 }
 
+int32_t Plan::input_below(int32_t output) const {
+    const auto found = std::ranges::find(donations, output, &Donation::output);
+    return found == donations.end() ? -1 : found->input;
+}
+
+bool Plan::is_in_place(const Donation& donation) const {
+    for (const Batch& batch : run) {
+        for (const Launch& launch : batch) {
+            for (size_t i = 0; i < launch.buffers.size(); i++) {
+                const Buffer& buffer = buffers[static_cast<size_t>(launch.buffers[i])];
+                const bool is_output = buffer.kind == Buffer::Kind::output && buffer.index == donation.output;
+                if (is_output && launch.layout && writes(*this, launch, i)) return false;
+            }
+        }
+    }
+    return true;
+}
+
 int64_t Plan::prepared_bytes() const {
     int64_t bytes = 0;
     for (const Buffer& buffer : buffers) bytes += buffer.kind == Buffer::Kind::prepared ? buffer.bytes : 0;
@@ -313,10 +381,13 @@ Result<void> verify(const Plan& plan) {
     if (auto fine = verify_order(plan, plan.run, written); !fine) return fine;
     for (size_t i = 0; i < plan.buffers.size(); i++) {
         const Buffer& buffer = plan.buffers[i];
-        if (buffer.kind == Buffer::Kind::output && buffer.bytes > 0 && !written.contains(static_cast<int32_t>(i)))
+        // What an input gives lies there already.
+        if (buffer.kind == Buffer::Kind::output && buffer.bytes > 0 && plan.input_below(buffer.index) < 0 &&
+            !written.contains(static_cast<int32_t>(i)))
             return broken("an output is not written", buffer);
     }
     if (auto fine = verify_prepared(plan); !fine) return fine;
+    if (auto fine = verify_donations(plan); !fine) return fine;
     if (auto fine = verify_lifetimes(plan); !fine) return fine;
     for (const Buffer& buffer : plan.buffers) {
         if (auto fine = verify_inside(plan, buffer); !fine) return fine;

@@ -61,6 +61,13 @@ struct Launch {
 // Launches that do not depend on one another: their task ranges run together.
 using Batch = std::vector<Launch>;
 
+// An output that takes over the memory of an input, of the same type: behind a run there are the output's elements, and
+// the input's are gone.
+struct Donation {
+    int32_t output = -1, input = -1;  // of the graph's
+    bool operator==(const Donation&) const = default;
+};
+
 struct Plan {
     std::vector<std::shared_ptr<const schedules::Tree>> trees;  // no two have the same key
     std::vector<std::string> keys;
@@ -68,6 +75,7 @@ struct Plan {
     std::vector<Batch> prepare, run;
     std::vector<TensorType> input_types, output_types;  // of the graph; buffers hold complex tensors as reals
     std::vector<std::string> input_names, output_names;
+    std::vector<Donation> donations;
     std::map<int32_t, TensorData> decided;  // by input, as reals: the value for which alone the plan holds
     int64_t workspace_bytes = 0, scratch_bytes = 0;
     Target target;
@@ -79,14 +87,17 @@ struct Plan {
     // equations. Not in the text.
     Diagnostics notes;
 
-    int64_t launches() const;         // of `run`: batches with work that is not layout
-    int64_t layout_launches() const;  // of `run`: batches of nothing but layout
-    int64_t most_live_bytes() const;  // the lower bound of workspace memory
-    int64_t prepared_bytes() const;   // of all prepared buffers
+    int64_t launches() const;                          // of `run`: batches with work that is not layout
+    int64_t layout_launches() const;                   // of `run`: batches of nothing but layout
+    int64_t most_live_bytes() const;                   // the lower bound of workspace memory
+    int64_t prepared_bytes() const;                    // of all prepared buffers
+    int32_t input_below(int32_t output) const;         // whose memory the output takes over; -1: none
+    bool is_in_place(const Donation& donation) const;  // else the output is made elsewhere, and copied at the end
 };
 
 struct PlanOptions {
-    bool fuse = true;       // false: every equation a kernel of its own
+    bool fuse = true;                      // false: every equation a kernel of its own
+    std::vector<Donation> donations = {};  // donation.h chooses outputs for inputs
     bool keep_all = false;  // every buffer keeps memory of its own, so that all can be looked at afterwards
     // Steps on the way, which tests break: what is done to equations before fusion (null: nothing), and to a kernel.
     void (*passes)(equations::System&) = equations::optimise;
@@ -96,8 +107,8 @@ struct PlanOptions {
 
 // A verified plan. Where our own mistake stands in the way (a kernel that cannot be formed or scheduled, a plan that is
 // not sound, an exception), the equations of that kernel are kernels of their own; if that does not help, nothing is
-// changed and fused; the plan's notes say so. Errors: those of lowering; plan.broken where no way is left;
-// support.cancelled.
+// changed and fused; the plan's notes say so. Errors: those of lowering; plan.donation; plan.broken where no way is
+// left; support.cancelled.
 Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& options = {});
 
 // The note of a plan that is made without passes and fusion, since what another one came to failed by `problem`.
@@ -105,8 +116,9 @@ Diagnostic not_fused(const Diagnostic& problem);
 
 // An independent check: buffers lie as their tensors and maps say, inside of their memory and as kernels rely on; those
 // that live at one time share no bytes; launches of a batch do not touch what another of it writes, every read comes
-// after a write, and launches fit their trees, tasks covering all of their axes. That numbers keep a tree's accesses
-// inside of its buffers is not checked. A failure is our own mistake, or a text's (code plan.broken; params name the
+// after a write, and launches fit their trees, tasks covering all of their axes; an output in the memory of an input is
+// written behind all that reads the input, or by a launch that reads what it overwrites right before. That numbers keep
+// a tree's accesses inside of its buffers is not checked. A failure is our own mistake, or a text's (code plan.broken; params name the
 // buffer or the launch).
 Result<void> verify(const Plan& plan);
 

@@ -94,15 +94,18 @@ std::string print(const Plan& plan) {
         "scratch {} bytes\n",
         plan.launches(), plan.layout_launches(), plan.trees.size(), plan.workspace_bytes, plan.most_live_bytes(),
         plan.prepared_bytes(), plan.scratch_bytes);
-    auto interface = [&](const char* what, const auto& names, const auto& types, const auto& decided) {
+    auto interface = [&](const char* what, const auto& names, const auto& types, const auto& more) {
         for (size_t i = 0; i < types.size(); i++) {
             text += fmt::format("  {} {} {}: {}{}\n", what, i, quoted_text(names[i]),
-                                type_text(types[i].dtype, types[i].shape),
-                                decided.contains(static_cast<int32_t>(i)) ? " decided" : "");
+                                type_text(types[i].dtype, types[i].shape), more(static_cast<int32_t>(i)));
         }
     };
-    interface("input", plan.input_names, plan.input_types, plan.decided);
-    interface("output", plan.output_names, plan.output_types, std::map<int32_t, TensorData>());
+    interface("input", plan.input_names, plan.input_types,
+              [&](int32_t input) { return plan.decided.contains(input) ? " decided" : ""; });
+    interface("output", plan.output_names, plan.output_types, [&](int32_t output) {
+        const int32_t input = plan.input_below(output);
+        return input < 0 ? "" : fmt::format(" in input {}", input);
+    });
     for (size_t i = 0; i < plan.buffers.size(); i++) {
         text += fmt::format("  buffer {} {}", i, buffer_text(plan.buffers[i]));
         text += plan.graph_tensor[i] < 0 ? "\n" : fmt::format(" tensor {}\n", plan.graph_tensor[i]);
@@ -124,6 +127,12 @@ std::string print(const Plan& plan) {
 
 std::string summary(const Plan& plan) {
     std::string text;
+    for (const Donation& donation : plan.donations) {
+        text += fmt::format("output {} in the memory of input {}{}\n",
+                            quoted_text(plan.output_names[static_cast<size_t>(donation.output)]),
+                            quoted_text(plan.input_names[static_cast<size_t>(donation.input)]),
+                            plan.is_in_place(donation) ? "" : ", copied there at the end");
+    }
     for (const Buffer& b : plan.buffers) {
         if (b.packed.empty() && b.storage.is_row_major()) continue;
         text += fmt::format("{} buffer {}: {}\n", names::kinds[static_cast<size_t>(b.kind)], quoted_text(b.name),

@@ -96,6 +96,10 @@ private:
             if (reader_.take("decided")) decided_places_[plan_.input_names.size() - 1] = reader_.place();
         } else if (reader_.take("output")) {
             interface(plan_.output_names, plan_.output_types);
+            if (reader_.take("in")) {
+                reader_.expect("input");
+                plan_.donations.push_back({static_cast<int32_t>(plan_.output_names.size()) - 1, index()});
+            }
         } else if (reader_.take("buffer")) {
             buffer();
         } else if (reader_.take("prepare")) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "plan/build.h"
+#include "plan/donation.h"
 #include "support/guarded.h"
 #include "support/progress.h"
 
@@ -95,6 +96,7 @@ Result<Plan> sound_plan(const Graph& graph, const Target& target, const PlanOpti
 Diagnostic not_fused(const Diagnostic& problem) { return unfused(nothing_fused, problem, ""); }
 
 Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& wanted) {
+    if (auto fine = check_donations(graph, wanted.donations); !fine) return fail(std::move(fine.error()));
     PlanOptions options = wanted;
     std::set<int32_t> apart;
     Diagnostics notes;

@@ -148,6 +148,28 @@ Array array_of(nb::handle given, const std::string& name) {
     return array;
 }
 
+void check_writable(nb::handle object, const TensorData& tensor, const std::string& name) {
+    const bool is_array = nb::isinstance(object, nb::module_::import_("numpy").attr("ndarray"));
+    const auto is = [&](const char* flag) { return nb::cast<bool>(object.attr("flags").attr(flag)); };
+    std::string found;
+    if (!is_array)
+        found = described(object);
+    else if (!is("writeable"))
+        found = "an array that is read-only";
+    else if (!is("c_contiguous"))
+        found = "an array that is not contiguous";
+    else if (tensor.owned())
+        found = "an array that is not aligned";
+    if (found.empty()) return;
+    raise({{.code = "python.donation",
+            .summary = fmt::format("'{}' is donated, and cannot be overwritten", name),
+            .expected = "a NumPy array that is contiguous, aligned and not read-only",
+            .found = found,
+            .reason = "a result is written to its memory",
+            .remedy = fmt::format("give a copy, such as numpy.array({})", name),
+            .params = {{"input", name}}}});
+}
+
 nb::object to_python(const TensorData& tensor) {
     auto* kept = new TensorData(tensor);
     nb::capsule owner(kept, [](void* pointer) noexcept { delete static_cast<TensorData*>(pointer); });

@@ -15,6 +15,7 @@
 #include "gradient/tangents.h"
 #include "graph/complex.h"
 #include "inference/host.h"
+#include "plan/donation.h"
 #include "python/model_session.h"
 
 namespace heddle::python {
@@ -217,15 +218,38 @@ public:
             interchange::validate(builder_.document(), {std::move(dialect), library_.get(), nullptr}).issues);
     }
 
-    std::unique_ptr<Session> compile(const nb::list& outputs, int threads) const {
-        return session_of(computing(outputs), threads);
+    // `donated`: names of inputs that results take the memory of.
+    std::unique_ptr<Session> compile(const nb::list& outputs, int threads,
+                                     const std::vector<std::string>& donated) const {
+        const Graph graph = computing(outputs);
+        std::vector<std::string> names;
+        for (TensorId input : graph.inputs) names.push_back(graph.tensor(input).name);
+        std::vector<int32_t> inputs;
+        for (const std::string& name : donated) inputs.push_back(donated_input(names, name, inputs));
+        return session_of(graph, threads, value_or_raise(plan::donations_of(graph, inputs)));
     }
 
 private:
-    static std::unique_ptr<Session> session_of(const Graph& graph, int threads) {
+    static std::unique_ptr<Session> session_of(const Graph& graph, int threads,
+                                               std::vector<plan::Donation> donations = {}) {
         auto specialise = [graph](const std::vector<TensorData>&, Progress*) -> Result<Graph> { return graph; };
         return std::make_unique<Session>(ports_of(graph, graph.inputs), ports_of(graph, graph.outputs), specialise,
-                                         threads);
+                                         threads, inference::ProgramSource{}, std::move(donations));
+    }
+
+    // The place of an input that is donated, and was not before.
+    static int32_t donated_input(const std::vector<std::string>& names, const std::string& name,
+                                 const std::vector<int32_t>& before) {
+        const auto place = static_cast<int32_t>(std::ranges::find(names, name) - names.begin());
+        const bool there = place < static_cast<int32_t>(names.size());
+        if (there && std::ranges::find(before, place) == before.end()) return place;
+        const std::string near = there ? "" : nearest_name(name, names);
+        raise({{.code = "python.donation",
+                .summary = there ? fmt::format("input '{}' is donated twice", name)
+                                 : fmt::format("there is no input '{}' to donate", name),
+                .expected = fmt::format("{}", fmt::join(names, ", ")),
+                .remedy = near.empty() ? "name each input once" : fmt::format("did you mean '{}'?", near),
+                .params = {{"input", name}}}});
     }
 
     static std::string text_of(const gradient::TapeLayout& tape) {

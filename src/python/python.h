@@ -46,6 +46,9 @@ struct Array {
 };
 // Of anything that has DLPack or Python's buffers, or becomes a NumPy array. `name` is for messages. Code python.array.
 Array array_of(nb::handle object, const std::string& name);
+// What is read in place of the array, `tensor`, may be overwritten in place: it is a NumPy array that is contiguous,
+// aligned and not read-only. Code python.donation.
+void check_writable(nb::handle object, const TensorData& tensor, const std::string& name);
 
 // A NumPy array in the same memory; of bfloat16, which NumPy lacks: of ml_dtypes where that is installed, else what has
 // only __dlpack__.
@@ -100,9 +103,10 @@ public:
         nb::object shape;     // a list of int, str (open, with a name), None (open); None: any
         bool is_read = true;  // else it need not be given
     };
-    // `source` says all that `specialise` follows from but arrays; empty: programs are not kept on disk.
+    // `source` says all that `specialise` follows from but arrays; empty: programs are not kept on disk. `donations`: by
+    // places of ports, which are all read.
     Session(std::vector<Port> inputs, std::vector<Port> outputs, inference::Specialise specialise, int threads,
-            inference::ProgramSource source = {});
+            inference::ProgramSource source = {}, std::vector<plan::Donation> donations = {});
     // `progress` is told if a program is made: None, or a function (progress.h). `profile`: None, or a list that gets
     // a tuple (name, kernel, layout, begin, duration) of each launch.
     nb::list run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds, nb::object progress,
@@ -124,10 +128,12 @@ private:
     struct Given {
         std::vector<Array> arrays;
         std::vector<TensorData> tensors;
+        std::map<std::string, nb::object> objects;
     };
     Given given(const nb::dict& feeds) const;
 
     inference::Specialise specialise_;
+    std::vector<plan::Donation> donations_;
     inference::ProgramCache programs_;
     Calls calls_;
 };

@@ -85,11 +85,12 @@ void use_cache(const std::optional<std::string>& path) {
 }
 
 Session::Session(std::vector<Port> in, std::vector<Port> out, inference::Specialise specialise, int threads,
-                 inference::ProgramSource source)
+                 inference::ProgramSource source, std::vector<plan::Donation> donations)
     : inputs(std::move(in)),
       outputs(std::move(out)),
       specialise_(std::move(specialise)),
-      programs_(engine_of(threads), std::move(source)) {}
+      donations_(std::move(donations)),
+      programs_(engine_of(threads), std::move(source), inference::default_program_bytes, donations_) {}
 
 Session::Given Session::given(const nb::dict& feeds) const {
     Given given;
@@ -98,6 +99,7 @@ Session::Given Session::given(const nb::dict& feeds) const {
         std::string name = nb::cast<std::string>(nb::str(key));
         given.arrays.push_back(array_of(value, name));
         by_name.insert_or_assign(name, given.arrays.back().tensor);
+        given.objects.insert_or_assign(name, nb::borrow(value));
     }
     auto arranged = value_or_raise(inference::arrange(names_of(inputs), by_name));
     Diagnostics missing;
@@ -119,6 +121,13 @@ nb::list Session::run(const std::optional<std::vector<std::string>>& names, cons
     auto output_names = names_of(outputs);
     auto wanted = positions(outputs, names ? *names : output_names);
     const Given given = this->given(feeds);
+    std::map<size_t, nb::object> overwritten;  // by output
+    for (const auto& [output, input] : donations_) {
+        const std::string& name = inputs[static_cast<size_t>(input)].name;
+        const nb::object& object = given.objects.at(name);
+        check_writable(object, given.tensors[static_cast<size_t>(input)], name);
+        overwritten.emplace(static_cast<size_t>(output), object);
+    }
     std::vector<runtime::LaunchTime> launches;
     auto* timed = profile.is_none() ? nullptr : &launches;
     auto results = watched(std::move(progress), calls_,
@@ -127,7 +136,10 @@ nb::list Session::run(const std::optional<std::vector<std::string>>& names, cons
     for (const runtime::LaunchTime& launch : launches) profile.attr("append")(time_of(launch));
     warn(notes_of(programs_));
     nb::list answer;
-    for (size_t output : wanted) answer.append(to_python((*results)[output]));
+    for (size_t output : wanted) {
+        const auto found = overwritten.find(output);
+        answer.append(found != overwritten.end() ? found->second : to_python((*results)[output]));
+    }
     return answer;
 }
 

@@ -18,11 +18,16 @@ std::unexpected<Diagnostics> out_of_memory(int64_t bytes) {
 }
 
 std::vector<TensorData> Arena::results(const plan::Plan& plan) {
+    const auto has_memory = [&](size_t output) { return plan.input_below(static_cast<int32_t>(output)) >= 0; };
     int64_t bytes = 0;
-    for (const TensorType& type : plan.output_types) bytes += type.byte_size();
+    for (size_t i = 0; i < plan.output_types.size(); i++) bytes += has_memory(i) ? 0 : plan.output_types[i].byte_size();
     results_.keep(bytes);
     std::vector<TensorData> results;
-    for (const TensorType& type : plan.output_types) results.push_back(results_.make(type));
+    for (size_t i = 0; i < plan.output_types.size(); i++) {
+        const TensorType& type = plan.output_types[i];
+        results.push_back(has_memory(i) ? TensorData(type.dtype, type.extents(), nullptr, nullptr)
+                                        : results_.make(type));
+    }
     return results;
 }
 

@@ -31,7 +31,7 @@ public:
     // there are other bytes in them. Code runtime.out_of_memory: then nothing may run, and the next call tries again.
     Result<bool> take(const plan::Plan& plan, User user);
 
-    // A tensor for each result of a run of this plan, with anything in it.
+    // A tensor for each result of a run of this plan, with anything in it; without memory where an input gives it.
     std::vector<TensorData> results(const plan::Plan& plan);
 
     std::byte* workspace() const { return workspace_.get(); }  // on the device, if there is one

@@ -200,9 +200,39 @@ Result<void> check_inputs(const std::vector<std::string>& names, const std::vect
     return {};
 }
 
-std::vector<TensorData> Session::make_outputs() const {
-    return arena_->results(executable_->plan());
+Result<void> check_donated(const plan::Plan& plan, const std::vector<TensorData>& inputs) {
+    const auto overlap = [](const TensorData& a, const TensorData& b) {
+        return a.byte_size() > 0 && b.byte_size() > 0 && a.data() < b.data() + b.byte_size() &&
+               b.data() < a.data() + a.byte_size();
+    };
+    const auto is_donated = [&](size_t input) {
+        return std::ranges::find(plan.donations, static_cast<int32_t>(input), &plan::Donation::input) !=
+               plan.donations.end();
+    };
+    Diagnostics problems;
+    for (const plan::Donation& donation : plan.donations) {
+        const auto donated = static_cast<size_t>(donation.input);
+        for (size_t i = 0; i < inputs.size(); i++) {
+            const bool told = i < donated && is_donated(i);  // of the two together
+            if (i == donated || told || !overlap(inputs[donated], inputs[i])) continue;
+            const std::string &name = plan.input_names[donated], &other = plan.input_names[i];
+            problems.push_back(
+                {.code = "runtime.donation",
+                 .summary = fmt::format("the memory of donated input '{}' is that of '{}' too", name, other),
+                 .reason = "it is overwritten while the other input may still be read",
+                 .remedy = fmt::format("give a copy for '{}', or do not donate '{}'", other, name),
+                 .params = {{"input", name}, {"other", other}}});
+            break;
+        }
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return {};
 }
+
+std::vector<TensorData> Session::make_outputs() const { return arena_->results(executable_->plan()); }
+
+// Results, of which some lie in memory that was lent as donated: who lends it says that it may be written to.
+static std::byte* writable(const TensorData& result) { return const_cast<std::byte*>(result.data()); }
 
 Result<TensorData> Session::contents(int32_t index) const {
     const plan::Plan& p = executable_->plan();
@@ -251,17 +281,22 @@ Result<void> Session::fill_new_margins() {
 // What callers give, and what they will get, in memory of the device.
 Result<void> Session::stage_inputs(const std::vector<TensorData>& inputs) {
     codegen::Device& device = *executable_->device();
-    const auto& buffers = executable_->plan().buffers;
-    staged_.resize(buffers.size());
-    for (size_t b = 0; b < buffers.size(); b++) {
-        const plan::Buffer& buffer = buffers[b];
+    const plan::Plan& p = executable_->plan();
+    staged_.resize(p.buffers.size());
+    std::map<int32_t, std::shared_ptr<std::byte>> given;  // by input: its memory, which an output may take over
+    for (size_t b = 0; b < p.buffers.size(); b++) {
+        const plan::Buffer& buffer = p.buffers[b];
         const bool is_input = buffer.kind == plan::Buffer::Kind::input;
         if (!is_input && buffer.kind != plan::Buffer::Kind::output) continue;
+        const int32_t input = is_input ? buffer.index : p.input_below(buffer.index);
+        const auto known = given.find(input);
+        if (known != given.end()) staged_[b] = known->second;
         if (!staged_[b]) staged_[b] = allocate_on(&device, buffer.bytes);
         if (!staged_[b]) return out_of_memory(buffer.bytes);
-        if (!is_input) continue;
-        const TensorData& given = inputs[static_cast<size_t>(buffer.index)];
-        auto done = device.copy_to(staged_[b].get(), {given.data(), static_cast<size_t>(given.byte_size())});
+        if (input < 0 || known != given.end()) continue;
+        given.emplace(input, staged_[b]);
+        const TensorData& data = inputs[static_cast<size_t>(input)];
+        auto done = device.copy_to(staged_[b].get(), {data.data(), static_cast<size_t>(data.byte_size())});
         if (!done) return done;
     }
     return {};
@@ -271,8 +306,8 @@ Result<void> Session::take_outputs(std::vector<TensorData>& outputs) const {
     const auto& buffers = executable_->plan().buffers;
     for (size_t b = 0; b < buffers.size(); b++) {
         if (buffers[b].kind != plan::Buffer::Kind::output) continue;
-        TensorData& wanted = outputs[static_cast<size_t>(buffers[b].index)];
-        auto done = executable_->device()->copy_from({wanted.mutable_data(), static_cast<size_t>(wanted.byte_size())},
+        const TensorData& wanted = outputs[static_cast<size_t>(buffers[b].index)];
+        auto done = executable_->device()->copy_from({writable(wanted), static_cast<size_t>(wanted.byte_size())},
                                                      staged_[b].get());
         if (!done) return done;
     }
@@ -284,6 +319,9 @@ Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<Ten
     if (!expected_) return expected_;
     if (auto fine = check_inputs(p.input_names, p.input_types, inputs); !fine) return fine;
     if (auto fine = check_decided(p, inputs); !fine) return fine;
+    if (auto fine = check_donated(p, inputs); !fine) return fine;
+    for (const plan::Donation& donation : p.donations)
+        outputs[static_cast<size_t>(donation.output)] = inputs[static_cast<size_t>(donation.input)];
     const auto as_left = arena_->take(p, user_);
     if (!as_left) return fail(as_left.error());
     if (!*as_left) {
@@ -302,7 +340,7 @@ Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<Ten
         const bool of_caller = buffer.kind == Kind::input || buffer.kind == Kind::output;
         if (of_caller && device) return staged_[static_cast<size_t>(b)].get();
         if (buffer.kind == Kind::input) return const_cast<std::byte*>(inputs[static_cast<size_t>(buffer.index)].data());
-        if (buffer.kind == Kind::output) return outputs[static_cast<size_t>(buffer.index)].mutable_data();
+        if (buffer.kind == Kind::output) return writable(outputs[static_cast<size_t>(buffer.index)]);
         if (buffer.kind == Kind::workspace || buffer.kind == Kind::margins) return arena_->workspace() + buffer.offset;
         return executable_->fixed_address(b);
     };

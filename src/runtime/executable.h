@@ -77,6 +77,8 @@ struct LaunchTime {
 // Whether tensors are what a program takes. Codes runtime.input_count, runtime.input_dtype, runtime.input_shape.
 Result<void> check_inputs(const std::vector<std::string>& names, const std::vector<TensorType>& types,
                           const std::vector<TensorData>& inputs);
+// Whether donated inputs (plan.h) have memory that no other input has. Code runtime.donation.
+Result<void> check_donated(const plan::Plan& plan, const std::vector<TensorData>& inputs);
 // Code runtime.input_dtype.
 Diagnostic wrong_dtype(const std::string& input, const TensorType& expected, const TensorData& found);
 
@@ -94,11 +96,14 @@ public:
     void expect(const CompileConfig& queried) { expected_ = check_same_config(queried, executable_->config()); }
 
     // One tensor a graph input, in order, of its dtype and shape (codes of check_inputs), and of the value that the
-    // plan holds for (runtime.decided_input). The results are the caller's. An index out of range:
-    // runtime.index_out_of_range.
+    // plan holds for (runtime.decided_input). The results are the caller's; where the plan has donations, they are these
+    // inputs, whose memory is written to, and which a run that fails may leave half done (runtime.donation: another
+    // input shares it). An index out of range: runtime.index_out_of_range.
     Result<std::vector<TensorData>> run(const std::vector<TensorData>& inputs);
-    // The same into memory that is there already (from an earlier run): nothing is allocated.
+    // The same into memory that is there already (from an earlier run): nothing is allocated. Outputs that take over the
+    // memory of inputs become these.
     Result<void> run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs);
+    // Without memory where an input gives it.
     std::vector<TensorData> make_outputs() const;
 
     // With a profile, launches of a batch run one after another, each timed.

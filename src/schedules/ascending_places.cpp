@@ -104,7 +104,7 @@ private:
             equations++;
             if (!e.update && e.right->is_literal()) filling = e.right;
         }
-        return equations == 2 && !kernel_.tensor(update.tensor).may_alias ? filling : nullptr;
+        return equations == 2 && !kernel_.tensor(update.tensor).may_alias() ? filling : nullptr;
     }
 
     // Where the state that is read grows by one, at the read's point; nothing where it may grow otherwise. The read is

@@ -201,7 +201,7 @@ void Assembly::add_memories() {
                                                                 : Memory::Kind::in_out;
         memories[t] = next_id<MemoryId>(tree.memories);
         tree.memories.push_back(
-            {tensor.name, kind, tensor.dtype, tensor.aligned, tensor.slack, tensor.may_alias, {}, {}});
+            {tensor.name, kind, tensor.dtype, tensor.aligned, tensor.slack, tensor.may_alias(), {}, {}});
         result.buffers.push_back({TensorIndex(t), -1});
     }
     for (PhaseGroup& group : groups) {

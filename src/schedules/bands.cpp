@@ -107,7 +107,7 @@ std::optional<std::map<TensorIndex, size_t>> rows_of_written(const Kernel& kerne
             const auto dimension = static_cast<size_t>(at - touch.coordinates.begin());
             const auto [known, is_new] = rows.try_emplace(touch.memory, dimension);
             const bool whole = kernel.tensor(touch.tensor).dimensions[dimension].extent == kernel.axis(axis).extent;
-            if (known->second != dimension || !whole || kernel.tensor(touch.memory).may_alias) return std::nullopt;
+            if (known->second != dimension || !whole || kernel.tensor(touch.memory).may_alias()) return std::nullopt;
         }
     }
     return rows;

@@ -112,7 +112,7 @@ int64_t Chooser::rows_sharing(Expr read, AxisId lanes) const {
 std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisId lanes) const {
     if (read.address || group_.reductions.empty() || contains(group_.reduced, lanes)) return {};
     const KernelTensor& tensor = kernel_.tensor(read.tensor);
-    if (read.value->kind != Kind::read || tensor.role != KernelTensor::Role::input || tensor.may_alias) return {};
+    if (read.value->kind != Kind::read || tensor.role != KernelTensor::Role::input || tensor.may_alias()) return {};
     PackedOperand packed;
     packed.read = read.value;
     packed.tensor = read.tensor;

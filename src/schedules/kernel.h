@@ -44,7 +44,10 @@ struct KernelTensor {
     bool constant = false;                    // a weight: may be packed in `prepare`
     bool aligned = true;                      // base at 64 bytes
     bool slack = true;                        // 64 readable bytes behind
-    bool may_alias = false;                   // shares memory with another tensor of the kernel: not `noalias`
+    // Of an output that takes over the memory of an input, that input, and of that the output: the same coordinates are the
+    // same element.
+    TensorIndex shares = no_id;
+    bool may_alias() const { return shares >= 0; }
 };
 
 // What an equation is among steps that share a nest: made by the schedule alone (vector_steps.h).

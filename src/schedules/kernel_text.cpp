@@ -50,7 +50,7 @@ private:
         if (t.constant) text_ += " constant";
         if (!t.aligned) text_ += " unaligned";
         if (!t.slack) text_ += " tight";
-        if (t.may_alias) text_ += " aliased";
+        if (t.may_alias()) text_ += " aliased " + std::to_string(t.shares.number());
         text_ += "\n";
     }
 
@@ -171,7 +171,8 @@ private:
         t.constant = reader_.take("constant");
         t.aligned = !reader_.take("unaligned");
         t.slack = !reader_.take("tight");
-        t.may_alias = reader_.take("aliased");
+        if (reader_.take("aliased"))
+            t.shares = TensorIndex(reader_.natural("the number of a tensor", most_expressions));
         if (!tensors_.emplace(t.name, next_id<TensorIndex>(kernel_.tensors)).second)
             reader_.error("another name for the tensor");
         kernel_.tensors.push_back(std::move(t));

@@ -43,6 +43,11 @@ private:
                 if (axis < 0 || static_cast<size_t>(axis) >= kernel_.arena->axis_count()) bad("an axis");
             }
         };
+        for (size_t t = 0; t < kernel_.tensors.size(); t++) {
+            const TensorIndex other = kernel_.tensors[t].shares;
+            if (other >= 0 && (!in(kernel_.tensors, other) || kernel_.tensor(other).shares != TensorIndex(t)))
+                bad("the tensor that " + kernel_.tensors[t].name + " shares memory with");
+        }
         for (const KernelEquation& e : kernel_.equations) {
             if (!in(kernel_.tensors, e.tensor) || !e.right) {
                 bad("the tensor or right side of an equation");

@@ -89,7 +89,7 @@ bool Nest::may_repeat_lanes() const {
                 const bool same = read.tensor == written.tensor;
                 const bool just_made = same && writer < reader && coordinates_of(read.value) == written.left;
                 if (just_made || (same && reads_other_step(written, read.value))) continue;
-                const bool may_alias = kernel.tensor(read.tensor).may_alias && kernel.tensor(written.tensor).may_alias;
+                const bool may_alias = kernel.tensor(read.tensor).shares == written.tensor;
                 if (may_alias ||
                     memory_of(assembly_.storage, read.tensor) == memory_of(assembly_.storage, written.tensor))
                     return false;
@@ -215,10 +215,19 @@ void Nest::define(Block& block, EquationIndex index, ExpressionId value) {
         Store store;
         store.address = expressions_.store_address(e);
         store.value = id;
-        store.non_temporal = group_.non_temporal && store.address.access == Access::contiguous;
-        add_store(block, index, std::move(store));
+        store.non_temporal = group_.non_temporal && store.address.access == Access::contiguous && !tensor.may_alias();
+        if (tensor.may_alias() && group_.vector_steps < 0)
+            in_place_.emplace_back(index, std::move(store));
+        else
+            add_store(block, index, std::move(store));
     }
     expressions_.define(e, id);
+}
+
+// What lies in the memory of what the nest reads is written when all of it is read.
+void Nest::add_stores_in_place(Block& block) {
+    for (auto& [index, store] : in_place_) add_store(block, index, std::move(store));
+    in_place_.clear();
 }
 
 // Interleaved stores that fill a vector together become one, behind the last of their values.
@@ -280,6 +289,7 @@ Block Nest::body() {
     add_prefetches(block);
     for (EquationIndex index : group_.before) define(block, index, expressions_.value(right(index)));
     for (EquationIndex index : group_.reductions) block.push_back({update(index)});
+    add_stores_in_place(block);
     return block;
 }
 
@@ -327,6 +337,7 @@ void Nest::epilogue(Block& block) {
         define(block, group_.reductions[i], of_accumulator(Expression::Kind::accumulator, accumulators_[i]));
     }
     for (EquationIndex index : group_.after) define(block, index, expressions_.value(right(index)));
+    add_stores_in_place(block);
 }
 
 Block Nest::store_update(EquationIndex index) {

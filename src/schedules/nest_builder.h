@@ -102,6 +102,7 @@ private:
     void add_prefetch_start(Block& block);
     void define(Block& block, EquationIndex index, ExpressionId value);
     void add_store(Block& block, EquationIndex index, Store store);
+    void add_stores_in_place(Block& block);
     Update update(EquationIndex index);
     Lanes::Mask mask() const;
     bool may_repeat_lanes() const;
@@ -121,8 +122,9 @@ private:
     bool border_;                              // single rows, whose windows are clipped
     std::vector<DataBound> data_bounds_;
     std::vector<Expr> asked_;  // before the innermost loop, which stands where all of them hold
-    std::vector<std::vector<EquationIndex>> fillings_;  // stores that become one
-    std::map<EquationIndex, Store> waiting_;            // for the others of their filling
+    std::vector<std::vector<EquationIndex>> fillings_;       // stores that become one
+    std::map<EquationIndex, Store> waiting_;                 // for the others of their filling
+    std::vector<std::pair<EquationIndex, Store>> in_place_;  // for the end of the block
 };
 
 inline void append(Block& block, Block more) {

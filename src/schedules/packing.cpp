@@ -36,6 +36,7 @@ private:
     void add_source(const KernelTensor& source) {
         KernelTensor tensor = source;
         tensor.role = KernelTensor::Role::input;
+        tensor.shares = no_id;
         // Copies that differ in what they copy only are one kernel.
         tensor.name = "source";
         packing_.copy.tensors.push_back(tensor);

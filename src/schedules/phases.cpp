@@ -42,15 +42,19 @@ bool writes_piece(const Kernel& kernel, const PhaseGroup& group) {
                                [&](EquationIndex index) { return is_piece(kernel, equation(kernel, index)); });
 }
 
-// A tensor of the group and one of the reader could be the same memory at other points.
-bool may_overlap(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& reader) {
-    for (EquationIndex index : group.equations()) {
-        if (!kernel.tensor(equation(kernel, index).tensor).may_alias) continue;
-        for (const ReadAccess& read : reads_of(reader.right)) {
-            if (kernel.tensor(read.tensor).may_alias) return true;
-        }
-    }
-    return false;
+// The reader asks for what lies where the writer writes, at another point.
+bool reads_overwritten(const Kernel& kernel, const KernelEquation& reader, const KernelEquation& writer) {
+    return std::ranges::any_of(reads_of(reader.right), [&](const ReadAccess& read) {
+        const bool same = std::ranges::equal(coordinates_of(read.value), writer.left);
+        return kernel.tensor(read.tensor).shares == writer.tensor && !same;
+    });
+}
+
+bool may_overlap(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& e) {
+    return std::ranges::any_of(group.equations(), [&](EquationIndex index) {
+        const KernelEquation& member = equation(kernel, index);
+        return reads_overwritten(kernel, e, member) || reads_overwritten(kernel, member, e);
+    });
 }
 
 // Whether they are different at every step: of steps that are kept in turn, or all.
@@ -118,6 +122,13 @@ bool fill_one_another(Arena& arena, const KernelEquation& a, const KernelEquatio
     return apart->kind == Kind::integer && std::abs(apart->integer) < choice_numbers::longest_written_digit;
 }
 
+// What is written in place is gone behind its loop: who reads it too stands in the same one, or the results are copied.
+bool reads_shared(const Kernel& kernel, const KernelEquation& reader, const KernelEquation& writer) {
+    return std::ranges::any_of(reads_of(reader.right), [&](const ReadAccess& read) {
+        return kernel.tensor(read.tensor).shares == writer.tensor;
+    });
+}
+
 // Streams of the same points that read the same, or one the other, while their code is short: what they share is loaded
 // once, and what they write lies side by side.
 bool join_streams(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
@@ -129,7 +140,11 @@ bool join_streams(const Kernel& kernel, PhaseGroup& group, EquationIndex index) 
     if (e.axes.empty() || may_overlap(kernel, group, e) || replaces_early(kernel, group, e)) return false;
     if (!reads_all_own_points(kernel, e, members) || !are_pieces_apart(kernel, group, e)) return false;
     int64_t size = code_size(e.right, e.axes.back());
-    bool shares = reads_any(kernel, e, members);
+    const bool in_place = std::ranges::any_of(members, [&](EquationIndex member) {
+        const KernelEquation& other = equation(kernel, member);
+        return reads_shared(kernel, e, other) || reads_shared(kernel, other, e);
+    });
+    bool shares = reads_any(kernel, e, members) || in_place;
     bool fills = !members.empty();
     const bool calls = calls_function(e.right);
     for (EquationIndex member : members) {
@@ -139,7 +154,9 @@ bool join_streams(const Kernel& kernel, PhaseGroup& group, EquationIndex index) 
         if (calls || calls_function(right)) continue;
         for (const ReadAccess& read : reads_of(e.right)) shares = shares || reads_tensor(right, read.tensor);
     }
-    if (!(shares || fills) || size > (fills ? choice_numbers::unrolled_code : choice_numbers::tile_code)) return false;
+    const bool may_be_long = fills || in_place;
+    if (!(shares || fills) || size > (may_be_long ? choice_numbers::unrolled_code : choice_numbers::tile_code))
+        return false;
     group.after.push_back(index);
     return true;
 }
@@ -272,7 +289,7 @@ bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex 
     if (found < 0 || found < made) return false;
     const KernelEquation& last = equation(kernel, found);
     const KernelTensor& output = kernel.tensor(last.tensor);
-    if (output.role != KernelTensor::Role::output || output.may_alias || last.reducer) return false;
+    if (output.role != KernelTensor::Role::output || output.may_alias() || last.reducer) return false;
     if (output.dtype != kernel.tensor(e.tensor).dtype || writers(kernel, last.tensor) != 1) return false;
     if (e.written >= 0 && e.written == last.written) return false;
     if (!readers(kernel, last.tensor).empty()) return false;

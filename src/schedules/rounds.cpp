@@ -173,7 +173,7 @@ private:
     }
 
     bool may_share(const Touch& x, const Touch& y) const {
-        return x.memory == y.memory || (kernel_.tensor(x.memory).may_alias && kernel_.tensor(y.memory).may_alias);
+        return x.memory == y.memory || kernel_.tensor(x.memory).shares == y.memory;
     }
 
     static bool in_one_part(const Touch& x, const Touch& y, AxisId axis) {

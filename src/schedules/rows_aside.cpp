@@ -53,7 +53,7 @@ bool is_data(Expr coordinate) { return !parts_of(coordinate).values.empty(); }
 bool Setter::is_chosen_in_rows(const KernelEquation& e, Expr read, AxisId rows) const {
     const KernelTensor& tensor = kernel_.tensor(read->tensor());
     const auto coordinates = coordinates_of(read);
-    if (read->kind != Kind::read || tensor.role == KernelTensor::Role::local || tensor.may_alias ||
+    if (read->kind != Kind::read || tensor.role == KernelTensor::Role::local || tensor.may_alias() ||
         coordinates.size() < 2)
         return false;
     const Expr place = coordinates.back();

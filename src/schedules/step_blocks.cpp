@@ -103,7 +103,7 @@ AxisId moved_axis(Expr coordinate, bool may_fall) {
 // Neighbours in memory are neighbours in time, forwards or backwards, and the lanes stand apart.
 bool BlockCutter::lies_along(TensorIndex index, const std::vector<Expr>& coordinates, const Scan& scan) const {
     const KernelTensor& tensor = kernel_.tensor(index);
-    if (tensor.role == KernelTensor::Role::local || tensor.may_alias) return false;
+    if (tensor.role == KernelTensor::Role::local || tensor.may_alias()) return false;
     bool along = false, apart = false;
     for (size_t d = 0; d < coordinates.size(); d++) {
         if (moved_axis(coordinates[d], true) == scan.ordered && tensor.dimensions[d].stride == 1 && !along)

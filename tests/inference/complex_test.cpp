@@ -5,11 +5,10 @@
 #include <functional>
 #include <random>
 
-#include "../backends/c/gcc_runner.h"
-#include "backends/c/c_source.h"
 #include "backends/llvm/llvm_backend.h"
 #include "evaluate/compare.h"
 #include "evaluate/evaluate.h"
+#include "helpers/gcc_backend.h"
 #include "helpers/library.h"
 #include "plan/plan.h"
 #include "runtime/executable.h"
@@ -20,38 +19,6 @@ namespace {
 
 using Complex = std::complex<double>;
 using Vector = std::vector<Complex>;
-
-class GccBackend : public codegen::Backend {
-public:
-    std::string name() const override { return "gcc"; }
-    Result<CompileConfig> compile_config(const CompileRequest& request) const override {
-        return CompileConfig{name(), print(request.target), "-O0", ""};
-    }
-    Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target&, int,
-                                             Progress*, std::shared_ptr<const void>) override {
-        std::vector<std::string> texts;
-        for (const schedules::Tree* tree : trees)
-            texts.push_back(backends::c_source(*tree, "kernel" + std::to_string(texts.size())));
-        return texts;
-    }
-    Result<std::shared_ptr<codegen::CompiledKernels>> link(const std::vector<std::string_view>& objects) override {
-        std::string text;
-        for (std::string_view object : objects) text += object;
-        return std::make_shared<Kernels>(text);
-    }
-    Result<std::string> source(const schedules::Tree& tree, const Target&) override {
-        return backends::c_source(tree, "kernel");
-    }
-
-private:
-    struct Kernels : codegen::CompiledKernels {
-        explicit Kernels(const std::string& text) : library(text, "-O0") { EXPECT_EQ(library.error, ""); }
-        codegen::KernelFunction function(size_t i) const override {
-            return library.function<codegen::KernelFunction>("kernel" + std::to_string(i));
-        }
-        backends::GccLibrary library;
-    };
-};
 
 Graph graph_of(const std::string& call, const Library& library, const std::vector<ProgramInput>& inputs) {
     auto graph = build_program(std::make_shared<SourceText>("call", call), library, inputs);

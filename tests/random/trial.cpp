@@ -1,6 +1,7 @@
 #include "random/trial.h"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <random>
 
@@ -15,6 +16,7 @@
 #include "gradient/tangents.h"
 #include "graph/verify.h"
 #include "helpers/narrow_host.h"
+#include "plan/donation.h"
 #include "plan/plan.h"
 #include "helpers/duality.h"
 #include "symbolic/program.h"
@@ -134,7 +136,52 @@ bool has_rounds(const plan::Plan& plan) {
     });
 }
 
+// For each output the first input of its type that is left, one that its operation reads if there is one.
+std::vector<plan::Donation> all_donations(const Graph& graph) {
+    std::vector<int32_t> inputs;
+    std::vector<plan::Donation> donations;
+    for (size_t i = 0; i < graph.inputs.size(); i++) {
+        inputs.push_back(static_cast<int32_t>(i));
+        if (auto found = plan::donations_of(graph, inputs))
+            donations = std::move(*found);
+        else
+            inputs.pop_back();
+    }
+    return donations;
+}
+
 }  // namespace
+
+// Outputs in the memory of inputs are bit for bit what they are elsewhere.
+std::optional<Verdict> Trial::donated(const Graph& graph, const std::vector<TensorData>& feeds,
+                                      const std::vector<TensorData>& expected,
+                                      const std::function<void(const char*)>& enter) {
+    const auto donations = all_donations(graph);
+    if (donations.empty()) return std::nullopt;
+    const auto refused = [](const char* stage, const Diagnostics& problems) { return refusal(stage, problems); };
+    enter("plan donated");
+    auto plan = plan::make_plan(graph, target_, {.donations = donations});
+    if (!plan) return refused("plan donated", plan.error());
+    if (!plan->notes.empty()) return refused("plan donated", plan->notes);
+    if (!runs_) return std::nullopt;
+    enter("compile donated");
+    auto executable = runtime::Executable::make(std::move(*plan), kernels_, pool_);
+    if (!executable) return refused("compile donated", executable.error());
+    enter("run donated");
+    std::vector<TensorData> given;
+    for (const TensorData& feed : feeds) given.push_back(feed.clone());
+    runtime::Session session(*executable, std::shared_ptr<ThreadPool>(&pool_, [](ThreadPool*) {}));
+    const auto found = session.run(given);
+    if (!found) return refused("run donated", found.error());
+    for (size_t o = 0; o < found->size(); o++) {
+        const TensorData &a = (*found)[o], &b = expected[o];
+        if (a.byte_size() == 0 || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.byte_size())) == 0) continue;
+        return Verdict{.kind = Verdict::Kind::different,
+                       .stage = "run donated",
+                       .detail = fmt::format("output {} differs from that without donation", o)};
+    }
+    return std::nullopt;
+}
 
 Trial::Trial(Library& library, bool runs)
     : library_(library),
@@ -180,6 +227,9 @@ Verdict Trial::run(const Program& program, const std::function<void(const char*)
             if (auto sound = plan::verify(*plan); !sound) return refusal(stage, sound.error());
             // A simpler plan because of a mistake of ours is a finding all the same.
             if (!plan->notes.empty()) return refusal(stage, plan->notes);
+            if (!runs_ && way.fuse && !way.rounds) {
+                if (const auto wrong = donated(graph, feeds, {}, enter)) return *wrong;
+            }
             if (!runs_ || (way.rounds && !has_rounds(*plan))) continue;
             enter(way.compile);
             auto executable = runtime::Executable::make(std::move(*plan), kernels_, pool_);
@@ -204,6 +254,8 @@ Verdict Trial::run(const Program& program, const std::function<void(const char*)
                 }
                 return verdict;
             }
+            if (!way.fuse || way.rounds) continue;
+            if (const auto wrong = donated(graph, feeds, *found, enter)) return *wrong;
         }
         return verdict;
     } catch (const std::exception& exception) {

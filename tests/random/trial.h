@@ -1,8 +1,9 @@
 // One random program through the whole compiler, fused and not, and its scans in rounds, against the interpreter element
-// by element.
+// by element; and with outputs in the memory of inputs.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,10 @@ public:
     Verdict run(const Program& program, const std::function<void(const char*)>& at = [](const char*) {});
 
 private:
+    std::optional<Verdict> donated(const Graph& graph, const std::vector<TensorData>& feeds,
+                                   const std::vector<TensorData>& expected,
+                                   const std::function<void(const char*)>& enter);
+
     Library& library_;
     bool runs_;
     Target target_, narrow_target_, rounds_target_;
