@@ -70,7 +70,7 @@ private:
             if (part->kind == Kind::guarded_read || part->kind == Kind::inside) return false;
             if (part->kind != Kind::read) return true;
             const KernelTensor& t = kernel_.tensor(part->tensor());
-            return t.role == KernelTensor::Role::input && !t.may_alias && is_inside(kernel_, part);
+            return t.role == KernelTensor::Role::input && !t.may_alias() && is_inside(kernel_, part);
         });
     }
 

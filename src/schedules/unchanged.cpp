@@ -109,7 +109,7 @@ Changes changes_of_update(const Kernel& kernel, const PhaseGroup& group) {
     const KernelEquation& e = kernel.equations[static_cast<size_t>(group.after.front())];
     conditions_of(kernel, e.right->parts()[0], conditions);
     const auto may_change = [&](const ReadAccess& read) {
-        return read.tensor == e.tensor || (kernel.tensor(read.tensor).may_alias && kernel.tensor(e.tensor).may_alias);
+        return read.tensor == e.tensor || kernel.tensor(read.tensor).shares == e.tensor;
     };
     Changes result;
     for (Expr condition : conditions) {
