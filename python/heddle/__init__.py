@@ -30,11 +30,11 @@ from ._onnxruntime import (disable_telemetry_events, get_all_providers, get_avai
 from ._onnxruntime_absent import absent
 from ._onnxruntime_options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
 from ._onnxruntime_values import IOBinding, OrtDevice, OrtDeviceVendorId, OrtValue, copy_tensors
-from ._tape import Tape, TapeEntry, Value
+from ._tape import Checkpoints, Tape, TapeEntry, Value
 from ._session import Comparison, InferenceSession, Launch, ModelMetadata, NodeArg, Session
 
 __version__: str = _heddle.build_info()["version"]
-__all__ = ["Comparison", "Context", "Diagnostic", "Error", "ExecutionMode", "ExecutionOrder", "Explanation",
+__all__ = ["Checkpoints", "Comparison", "Context", "Diagnostic", "Error", "ExecutionMode", "ExecutionOrder", "Explanation",
            "Function", "Graph", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "Launch", "Library",
            "ModelMetadata", "NodeArg", "OrtDevice", "OrtDeviceVendorId", "OrtValue", "Place", "Progress",
            "Rewritten", "RunOptions", "Session", "SessionOptions", "Tape", "TapeEntry", "Tensor", "Value", "build_info", "copy_tensors",

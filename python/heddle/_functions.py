@@ -122,7 +122,7 @@ class _Program:
 class _Passes:
     """A function and its adjoints, as two programs with a tape between them, for one kind of arguments."""
 
-    def __init__(self, function: Function, arguments: tuple[Any, ...], policy: tuple[str, int, Any]) -> None:
+    def __init__(self, function: Function, arguments: tuple[Any, ...], policy: tuple[str, int, Any, int]) -> None:
         graph = Graph(function._library)
         named = _named(function._function, arguments)
         self.inputs = [name if is_array(leaf) else None for name, leaf in named]
@@ -283,8 +283,8 @@ def vjp(of: Callable[..., Any], *arguments: Any, keep: Any = "balanced", library
 
     That function reads the arguments and results, which must not change until it is called, and what `keep` says: "balanced",
     what takes more to work out again than to keep; "all" that adjoints ask for; "nothing"; the "fewest" bytes; a number of bytes
-    at most; what matches a list of patterns of names; or a function of a `Value`. `Function.tape` says what this is. Programs
-    are kept where `of` is a `function`."""
+    at most; "checkpoints" of scans, or `Checkpoints`; what matches a list of patterns of names; or a function of a `Value`.
+    `Function.tape` says what this is. Programs are kept where `of` is a `function`."""
     compiled = of if isinstance(of, Function) else Function(of, library, threads)
     if graph_of(arguments) is not None:
         return compiled(*arguments), lambda adjoints: compiled._pull(adjoints, *arguments)

@@ -45,18 +45,30 @@ class Value:
     operations: int
 
 
-def policy_of(keep: Any) -> tuple[str, int, Callable[..., bool] | None]:
-    """Kind, bytes and function, as the module below takes them."""
+@dataclasses.dataclass(frozen=True)
+class Checkpoints:
+    """Keep the states of a scan before each step whose number `every` divides (0: about the square root of the steps), and work out
+    those between again; of all else keep what is "balanced"."""
+
+    every: int = 0
+
+
+def policy_of(keep: Any) -> tuple[str, int, Callable[..., bool] | None, int]:
+    """Kind, bytes, function and steps (-1: none), as the module below takes them."""
     if isinstance(keep, str) and keep in ("balanced", "all", "nothing", "fewest"):
-        return keep, 0, None
+        return keep, 0, None, -1
     if isinstance(keep, int) and not isinstance(keep, bool) and keep >= 0:
-        return "budget", keep, None
+        return "budget", keep, None, -1
+    if isinstance(keep, str) and keep == "checkpoints":
+        keep = Checkpoints()
+    if isinstance(keep, Checkpoints) and isinstance(keep.every, int) and not isinstance(keep.every, bool) and keep.every >= 0:
+        return "balanced", 0, None, keep.every
     if callable(keep):
-        return "chosen", 0, lambda name, dtype, shape, operations: bool(keep(Value(name, dtype, tuple(shape), operations)))
+        return "chosen", 0, lambda name, dtype, shape, operations: bool(keep(Value(name, dtype, tuple(shape), operations))), -1
     if isinstance(keep, (list, tuple)) and all(isinstance(pattern, str) for pattern in keep):
-        return "chosen", 0, lambda name, *_: any(fnmatch.fnmatchcase(name, pattern) for pattern in keep)
-    _heddle.raise_option("keep", "'balanced', 'all', 'nothing', 'fewest', a number of bytes, a list of patterns of names, or a function of a "
-                         "value", repr(keep))
+        return "chosen", 0, lambda name, *_: any(fnmatch.fnmatchcase(name, pattern) for pattern in keep), -1
+    _heddle.raise_option("keep", "'balanced', 'all', 'nothing', 'fewest', 'checkpoints', heddle.Checkpoints(every), a number of bytes, a "
+                         "list of patterns of names, or a function of a value", repr(keep))
 
 
 def tape_of(text: str) -> Tape:

@@ -291,6 +291,13 @@ Command add_grad(CLI::App& app, GradOptions& options) {
                      "What is differentiated: one number made of outputs, by calls of operators; new names are inputs. "
                      "Without it, an adjoint d_OUTPUT of each output is an input")
         ->type_name("'reduce_mean(y)'");
+    command
+        ->add_option(
+            "--checkpoints", gradient.every,
+            "Keep only the states of a scan before each N-th step (0: about the square root of the steps), and "
+            "work out those between again")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber.description(""));
     auto* list = command->add_flag("--list", options.list, "List what --wrt may name");
     add_common(*command, run.common);
     add_inputs(*command, run.inputs, run.random_seed, run.bindings);

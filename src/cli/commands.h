@@ -27,6 +27,7 @@ struct GradientOptions {
     std::vector<std::string> wrt;          // names and patterns, "x,decoder.*"; empty: all inputs of float types
     std::string loss;                      // a program of outputs; empty: adjoints of all outputs are inputs
     std::vector<std::string> input_types;  // NAME=TYPE, of what has no file: inputs of a call, and of the loss
+    int64_t every = -1;                    // steps between the states that are kept of a scan; 0: chosen; -1: all are
 };
 
 struct RunOptions {

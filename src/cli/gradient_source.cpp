@@ -299,15 +299,17 @@ std::vector<std::string> adjoint_names(const Source& source) {
     return names;
 }
 
-Result<void> differentiate(Source& source, const std::vector<std::string>& names, bool has_loss) {
+Result<void> differentiate(Source& source, const std::vector<std::string>& names, const GradientOptions& options) {
     std::map<std::string_view, TensorId> inputs;
     for (size_t i = 0; i < source.input_names.size(); i++)
         inputs.emplace(source.input_names[i], source.graph.inputs[i]);
     std::vector<TensorId> wanted;
     for (const std::string& name : names) wanted.push_back(inputs.at(name));
-    auto derived = gradient::value_and_gradient(source.graph, wanted, source.graph.outputs);
+    const gradient::StepsBetween between =
+        options.every >= 0 ? gradient::every_steps(options.every) : gradient::StepsBetween();
+    auto derived = gradient::value_and_gradient(source.graph, wanted, source.graph.outputs, between);
     if (!derived) return fail(std::move(derived.error()));
-    if (has_loss) {
+    if (!options.loss.empty()) {
         seed(*derived);
     } else {
         const auto adjoints = adjoint_names(source);
@@ -372,8 +374,7 @@ Result<Source> load_gradient(const Differentiated& from, const GradientOptions& 
     if (!options.loss.empty()) {
         if (auto added = add_loss(source, options.loss, *typed, library); !added) return fail(std::move(added.error()));
     }
-    if (auto done = differentiate(source, loaded->names, !options.loss.empty()); !done)
-        return fail(std::move(done.error()));
+    if (auto done = differentiate(source, loaded->names, options); !done) return fail(std::move(done.error()));
     if (auto fine = check_inputs(source, from, options, given, of_model); !fine) return fail(std::move(fine.error()));
     return std::move(source);
 }

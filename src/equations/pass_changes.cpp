@@ -208,12 +208,21 @@ private:
     std::vector<Expr> asked_;  // by change
 };
 
-// Copying a row of a few vectors costs less than finding places in it.
+// A coordinate of the step, without data.
+bool is_of_step(Expr at, AxisId step) {
+    return std::ranges::all_of(at->axes, [&](AxisId axis) { return axis == step; }) &&
+           std::ranges::none_of(walk(at), [](Expr node) { return node->is_read(); });
+}
+
+// Copying a row of a few vectors costs less than finding places in it, unless the step alone says which they are.
 bool pays(const System& system, const Equation& equation, const std::vector<Scatter>& changes) {
-    constexpr double fewest_elements = 64;  // for a change
     double kept = 1;
-    for (const Scatter& change : changes)
+    bool of_step = true;
+    for (const Scatter& change : changes) {
         kept = std::max(kept, hint_points(*system.arena, equation.axes) / hint_points(*system.arena, change.chosen));
+        for (Expr at : change.at) of_step &= !at || is_of_step(at, equation.ordered);
+    }
+    const double fewest_elements = of_step ? 4 : 64;  // for a change
     const double all = hint_points(*system.arena, equation.axes);
     return all >= kept * fewest_elements * static_cast<double>(changes.size());
 }
@@ -226,7 +235,8 @@ std::vector<Scatter> changes_of(const System& system, const Equation& equation) 
     for (const Choice& choice : choices_of(system, equation)) {
         const bool safe =
             std::ranges::all_of(choice.conditions, [&](Expr condition) { return reads_inside(system, condition); });
-        auto change = safe ? scatter_where(system, equation.left, choice.conditions, choice.term) : std::nullopt;
+        auto change = safe ? scatter_where(system, equation.left, choice.conditions, choice.term, equation.ordered)
+                           : std::nullopt;
         if (!change || change->chooses(equation.ordered)) return {};
         for (Expr place : places_of(*change)) {
             if (reads_tensor(place, equation.tensor)) return {};

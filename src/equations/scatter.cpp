@@ -46,17 +46,22 @@ Expr solved(Arena& arena, Expr left, Expr like, Expr value, Arena::Substitution&
 // Finds what chooses each dimension, and takes the chosen axes out of everything else.
 class Inverter {
 public:
-    Inverter(const System& system, const std::vector<Expr>& left)
-        : system_(system), arena_(*system.arena), left_(left) {
+    Inverter(const System& system, const std::vector<Expr>& left, AxisId step)
+        : system_(system), arena_(*system.arena), left_(left), step_(step) {
         result_.at.resize(left.size());
     }
 
     std::optional<Scatter> run(const std::vector<Expr>& conditions, Expr term) {
-        std::vector<Expr> rest;
-        for (Expr whole : conditions) {
-            for (Expr condition : conditions_of(system_, whole)) {
-                if (!choose(condition)) rest.push_back(condition);
-            }
+        std::vector<Expr> parts, rest;
+        for (Expr whole : conditions) std::ranges::copy(conditions_of(system_, whole), std::back_inserter(parts));
+        for (size_t i = 0; i < parts.size(); i++) {
+            if (!parts[i] || choose(parts[i])) continue;
+            const auto other = std::find_if(parts.begin() + static_cast<int64_t>(i) + 1, parts.end(),
+                                            [&](Expr part) { return part && choose_between(parts[i], part); });
+            if (other == parts.end())
+                rest.push_back(parts[i]);
+            else
+                *other = nullptr;
         }
         if (result_.chosen.empty()) return std::nullopt;
         result_.condition = arena_.truth(true);
@@ -78,6 +83,22 @@ private:
         if (condition->kind != Kind::scalar || condition->op != ScalarOp::equal) return false;
         return choose(condition->parts()[0], condition->parts()[1]) ||
                choose(condition->parts()[1], condition->parts()[0]);
+    }
+
+    // `axis == value` of coordinates, as two conditions, axis - value - 1 < 0 and value - axis - 1 < 0; the value is one
+    // of the step alone.
+    bool choose_between(Expr one, Expr other) {
+        if (step_ == no_id || one->kind != Kind::negative || other->kind != Kind::negative) return false;
+        const CoordinateForm both = linear_form(arena_.add(one->parts()[0], other->parts()[0]));
+        if (!both.terms.empty() || both.constant != -2) return false;
+        const Expr zero = arena_.add(one->parts()[0], arena_.integer(1));
+        for (auto [atom, factor] : linear_form(zero).terms) {
+            if (atom->kind != Kind::variable || std::abs(factor) != 1 || atom->axes[0] == step_) continue;
+            const Expr value = arena_.scale(arena_.add(zero, atom, -factor), -factor);
+            const bool of_step = std::ranges::all_of(value->axes, [&](AxisId axis) { return axis == step_; });
+            if (of_step && choose(atom, value)) return true;
+        }
+        return false;
     }
 
     // `axes == value`, where `axes` runs as the left side of a dimension does.
@@ -103,6 +124,7 @@ private:
     const System& system_;
     Arena& arena_;
     const std::vector<Expr>& left_;
+    const AxisId step_;
     Scatter result_;
     Arena::Substitution solution_;
 };
@@ -283,8 +305,8 @@ std::optional<ScatterInto> block_between(Arena& arena, const Equation& equation,
 bool Scatter::chooses(AxisId axis) const { return contains(chosen, axis); }
 
 std::optional<Scatter> scatter_where(const System& system, const std::vector<Expr>& left,
-                                     const std::vector<Expr>& conditions, Expr term) {
-    return Inverter(system, left).run(conditions, term);
+                                     const std::vector<Expr>& conditions, Expr term, AxisId step) {
+    return Inverter(system, left, step).run(conditions, term);
 }
 
 std::optional<Scatter> scatter_of(const System& system, const Equation& equation) {

@@ -20,9 +20,10 @@ struct Scatter {
     bool chooses(AxisId axis) const;
 };
 
-// What the conditions say of where `term` goes; nothing if no axis of `left` is chosen.
+// What the conditions say of where `term` goes; nothing if no axis of `left` is chosen. Data choose, and where `step`
+// is an axis, coordinates of it alone.
 std::optional<Scatter> scatter_where(const System& system, const std::vector<Expr>& left,
-                                     const std::vector<Expr>& conditions, Expr term);
+                                     const std::vector<Expr>& conditions, Expr term, AxisId step = no_id);
 
 // Nothing where the equation is no such reduction. The filter's neutral side and the reducer say that what no term
 // chooses is neutral; argmax and argmin number their terms, and are none.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "explain/operation.h"
+#include "gradient/checkpoints.h"
 #include "gradient/split.h"
 
 namespace heddle::explain {
@@ -39,24 +40,31 @@ Result<Json> tape_json(const Graph& graph, const std::vector<TensorId>& wanted) 
     using Kind = gradient::TapePolicy::Kind;
     std::vector<TensorId> ends = graph.inputs;
     ends.insert(ends.end(), graph.outputs.begin(), graph.outputs.end());
-    constexpr const char* keys[] = {"all", "balanced", "overwritten", "fewest"};
-    auto tapes = gradient::tape_layouts(graph, wanted,
-                                        {{{.kind = Kind::save_all}, {}},
-                                         {{.kind = Kind::balanced}, {}},
-                                         {{.kind = Kind::save_all}, ends},
-                                         {{.kind = Kind::fewest_bytes}, ends}});
+    constexpr const char* keys[] = {"all", "balanced", "overwritten", "fewest", "checkpoints"};
+    std::vector<gradient::TapeQuestion> questions = {{{.kind = Kind::save_all}, {}},
+                                                     {{.kind = Kind::balanced}, {}},
+                                                     {{.kind = Kind::save_all}, ends},
+                                                     {{.kind = Kind::fewest_bytes}, ends}};
+    if (gradient::has_scan(graph)) questions.push_back({{.kind = Kind::balanced, .every = 0}, {}});
+    auto tapes = gradient::tape_layouts(graph, wanted, questions);
     if (!tapes) return fail(std::move(tapes.error()));
     Json json = Json::object();
     for (size_t i = 0; i < tapes->size(); ++i) json[keys[i]] = layout_json((*tapes)[i]);
+    if (json.contains("checkpoints") && json["checkpoints"] == json["balanced"])
+        json.erase("checkpoints");  // no states are needed
     return json;
 }
 
 std::string tape_text(const Json& tape) {
-    return fmt::format(
+    std::string text = fmt::format(
         "\ntape\n  beside inputs and results, adjoints ask for {}  of which is kept, unless others are asked for, {}"
         "  where inputs and results are overwritten, adjoints ask for {}  of which is enough {}",
         layout_text(tape["all"]), layout_text(tape["balanced"]), layout_text(tape["overwritten"]),
         layout_text(tape["fewest"]));
+    if (tape.contains("checkpoints"))
+        text += fmt::format("  with checkpoints of its scans, which work out again what lies between, is kept {}",
+                            layout_text(tape["checkpoints"]));
+    return text;
 }
 
 }  // namespace heddle::explain

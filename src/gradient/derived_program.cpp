@@ -216,19 +216,23 @@ Result<TapePolicy> parse_tape_policy(std::string_view text) {
                                                            {"fewest_bytes", Kind::fewest_bytes}};
     for (const auto& [name, kind] : names)
         if (text == name) return TapePolicy{.kind = kind};
-    constexpr std::string_view budget = "budget ";
-    TapePolicy policy{.kind = Kind::budget};
-    if (text.starts_with(budget)) {
-        const std::string_view digits = text.substr(budget.size());
-        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), policy.bytes);
-        if (error == std::errc() && end == digits.data() + digits.size() && policy.bytes >= 0) return policy;
-    }
-    return fail(
-        Diagnostic{.code = "gradient.tape_policy",
-                   .summary = "this is no policy of what a tape keeps",
-                   .expected = "balanced, save_all, recompute_all, fewest_bytes, or budget and a number of bytes",
-                   .found = std::string(text.substr(0, 100)),
-                   .remedy = "see docs/gradients.md, \"The tape\""});
+    const auto number_behind = [text](std::string_view word) -> std::optional<int64_t> {
+        if (!text.starts_with(word)) return std::nullopt;
+        const std::string_view digits = text.substr(word.size());
+        int64_t number = 0;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+        if (error != std::errc() || end != digits.data() + digits.size() || number < 0) return std::nullopt;
+        return number;
+    };
+    if (const auto bytes = number_behind("budget ")) return TapePolicy{.kind = Kind::budget, .bytes = *bytes};
+    if (const auto steps = number_behind("checkpoints ")) return TapePolicy{.every = *steps};
+    return fail(Diagnostic{.code = "gradient.tape_policy",
+                           .summary = "this is no policy of what a tape keeps",
+                           .expected =
+                               "balanced, save_all, recompute_all, fewest_bytes, budget and a number of bytes, or "
+                               "checkpoints and a number of steps",
+                           .found = std::string(text.substr(0, 100)),
+                           .remedy = "see docs/gradients.md, \"The tape\""});
 }
 
 }  // namespace heddle::gradient

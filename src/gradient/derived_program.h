@@ -30,8 +30,8 @@ struct DerivedProgram {
 // Codes: gradient.activity (of activities and width), gradient.tape_policy (of its text), those of gradient().
 Result<DerivedProgram> derived_program(const Graph& graph, const heddle::Derivation& derivation);
 
-// Of "balanced", "save_all", "recompute_all", "fewest_bytes" and "budget BYTES"; none is "balanced". Code
-// gradient.tape_policy.
+// Of "balanced", "save_all", "recompute_all", "fewest_bytes", "budget BYTES", and "checkpoints STEPS" (balanced, with
+// TapePolicy::every); none is "balanced". Code gradient.tape_policy.
 Result<TapePolicy> parse_tape_policy(std::string_view text);
 
 }  // namespace heddle::gradient

@@ -149,31 +149,11 @@ private:
         while (!stack.empty()) {
             const NodeId id = stack.back();
             stack.pop_back();
-            if (!seen.insert(id).second || (worth_storing(id) && store(id))) continue;
+            if (!seen.insert(id).second || (terms_.worth_storing(id) && store(id))) continue;
             if (terms_.node(id).kind == Node::Kind::reduce) continue;
             std::span<const NodeId> operands = terms_.node(id).operands;
             stack.insert(stack.end(), operands.begin(), operands.end());
         }
-    }
-
-    // More than reading it takes.
-    bool worth_storing(NodeId id) const {
-        constexpr int least = 4;  // operations
-        if (terms_.node(id).kind == Node::Kind::reduce) return true;
-        if (!is_float(terms_.node(id).dtype)) return false;
-        int operations = 0;
-        NodeList stack = {id};
-        std::set<NodeId> seen;
-        while (!stack.empty() && operations < least) {
-            const NodeId at = stack.back();
-            stack.pop_back();
-            const Node& node = terms_.node(at);
-            if (!seen.insert(at).second || !is_float(node.dtype)) continue;
-            if (node.kind == Node::Kind::reduce) return true;
-            if (node.kind == Node::Kind::scalar) operations += info(node.op).cost;
-            stack.insert(stack.end(), node.operands.begin(), node.operands.end());
-        }
-        return operations >= least;
     }
 
     bool store(NodeId id) {

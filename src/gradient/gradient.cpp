@@ -14,12 +14,13 @@ namespace {
 
 class Derivation {
 public:
-    Derivation(const Graph& graph, bool reads_results)
-        : from_(graph),
+    Derivation(const CheckpointedGraph& graph, bool reads_results)
+        : from_(graph.graph),
+          checkpoints_(graph.of),
           reads_results_(reads_results),
-          derived_(graph),
+          derived_(graph.graph),
           to_(derived_.graph()),
-          adjoints_(graph.tensors.size()) {}
+          adjoints_(graph.graph.tensors.size()) {}
 
     Result<Graph> run(const std::vector<TensorId>& wanted, const std::vector<TensorId>& values) {
         active_ = reached(from_, wanted);
@@ -28,7 +29,7 @@ public:
             adjoints_[static_cast<size_t>(id)].push_back(to_.inputs.back());
         }
         for (size_t i = from_.operations.size(); i-- > 0;)
-            if (auto derived = derive(from_.operations[i]); !derived) return fail(std::move(derived.error()));
+            if (auto derived = derive(OperationId(i)); !derived) return fail(std::move(derived.error()));
         to_.outputs = values;
         for (TensorId id : wanted) to_.outputs.push_back(adjoint_output(id));
         Graph result = prune(to_);
@@ -37,15 +38,17 @@ public:
     }
 
 private:
-    Result<void> derive(const Operation& operation) {
+    Result<void> derive(OperationId id) {
+        const Operation& operation = from_.operation(id);
+        const auto kept = checkpoints_.find(id);
         ReverseRequest request;
         request.body = operation.body.get();
         std::vector<TensorId> tensors = operation.inputs;
-        for (TensorId id : operation.inputs) request.inputs.push_back(from_.tensor(id).type);
-        for (TensorId id : operation.outputs) {
-            request.outputs.push_back(from_.tensor(id).type);
-            const bool needed = active_[static_cast<size_t>(id)];
-            TensorId adjoint = needed ? whole_adjoint(id) : no_id;
+        for (TensorId input : operation.inputs) request.inputs.push_back(from_.tensor(input).type);
+        for (TensorId output : operation.outputs) {
+            request.outputs.push_back(from_.tensor(output).type);
+            const bool needed = active_[static_cast<size_t>(output)];
+            TensorId adjoint = needed ? whole_adjoint(output) : no_id;
             request.given.push_back(adjoint >= 0);
             if (adjoint >= 0) tensors.push_back(adjoint);
         }
@@ -54,22 +57,46 @@ private:
             follow(operation);
             return {};
         }
+        for (size_t i = 0; i < operation.inputs.size(); ++i)
+            if (active_[static_cast<size_t>(operation.inputs[i])]) request.wanted.push_back(static_cast<int32_t>(i));
+        if (request.wanted.empty()) return {};
+        if (!operation.body) return fail(opaque(operation));
         request.reads_results = reads_results_;
-        if (reads_results_) tensors.insert(tensors.end(), operation.outputs.begin(), operation.outputs.end());
-        for (size_t i = 0; i < operation.inputs.size(); ++i) {
-            if (!active_[static_cast<size_t>(operation.inputs[i])]) continue;
-            if (!operation.body) return fail(opaque(operation));
-            request.wanted = static_cast<int32_t>(i);
+        if (reads_results_ || kept != checkpoints_.end())
+            tensors.insert(tensors.end(), operation.outputs.begin(), operation.outputs.end());
+        if (kept != checkpoints_.end()) {
+            request.checkpoints = &kept->second;
+            request.body = kept->second.body.get();
+            auto body = reverse_by_segments(request);
+            if (!body) return fail(in_operation(std::move(body.error()), operation));
+            if (*body) return add(operation, std::move(**body), request.wanted, tensors), Result<void>{};
+        }
+        const std::vector<int32_t> wanted = request.wanted;
+        for (int32_t input : wanted) {
+            request.wanted = {input};
             auto body = reverse(request);
             if (!body) return fail(in_operation(std::move(body.error()), operation));
-            if (body->equations.empty()) continue;
-            const std::string of = from_.tensor(operation.inputs[i]).name;
-            const TensorId made = to_.add_tensor("d_" + of, request.inputs[i]);
-            derived_.add(std::move(*body), tensors, fmt::format("{}.d_{}", operation.name, of),
-                         operation.operator_name + " gradient", {made});
-            adjoints_[static_cast<size_t>(operation.inputs[i])].push_back(made);
+            add(operation, std::move(*body), request.wanted, tensors);
         }
         return {};
+    }
+
+    // The body of the adjoints of these inputs, but those that it does not write: they are zero.
+    void add(const Operation& operation, Body body, const std::vector<int32_t>& wanted,
+             const std::vector<TensorId>& tensors) {
+        std::vector<TensorId> made;
+        std::string names;
+        for (BodyEquation& equation : body.equations) {
+            const TensorId input = operation.inputs[static_cast<size_t>(wanted[static_cast<size_t>(equation.output)])];
+            const Tensor& of = from_.tensor(input);
+            equation.output = static_cast<int32_t>(made.size());
+            names += fmt::format("{}d_{}", names.empty() ? "" : "_", of.name);
+            made.push_back(to_.add_tensor("d_" + of.name, of.type));
+            adjoints_[static_cast<size_t>(input)].push_back(made.back());
+        }
+        if (made.empty()) return;
+        derived_.add(std::move(body), tensors, fmt::format("{}.{}", operation.name, names),
+                     operation.operator_name + " gradient", made);
     }
 
     // By the template's own rule; an output whose adjoint nobody gives has zeros.
@@ -112,6 +139,7 @@ private:
     }
 
     const Graph& from_;
+    const std::map<OperationId, Checkpoints>& checkpoints_;
     const bool reads_results_;
     DerivedGraph derived_;
     Graph& to_;
@@ -120,19 +148,28 @@ private:
     std::set<TensorId> handed_;  // results already
 };
 
+CheckpointedGraph with(const Graph& graph, const StepsBetween& between) {
+    return between ? checkpointed(graph, between) : CheckpointedGraph{graph, {}};
+}
+
 }  // namespace
 
-Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted, bool reads_results) {
+Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted, const StepsBetween& between) {
     return derive(graph, wanted, outputs_with_derivatives(graph), wanted,
-                  [&](const Graph& real) { return Derivation(real, reads_results).run(wanted, {}); });
+                  [&](const Graph& real) { return Derivation(with(real, between), false).run(wanted, {}); });
 }
 
 Result<Graph> value_and_gradient(const Graph& graph, const std::vector<TensorId>& wanted,
-                                 const std::vector<TensorId>& values) {
+                                 const std::vector<TensorId>& values, const StepsBetween& between) {
     std::vector<TensorId> results = values;
     results.insert(results.end(), wanted.begin(), wanted.end());
     return derive(graph, wanted, outputs_with_derivatives(graph), results,
-                  [&](const Graph& real) { return Derivation(real, false).run(wanted, values); });
+                  [&](const Graph& real) { return Derivation(with(real, between), false).run(wanted, values); });
+}
+
+Result<Graph> gradient_of_results(const CheckpointedGraph& graph, const std::vector<TensorId>& wanted) {
+    return derive(graph.graph, wanted, outputs_with_derivatives(graph.graph), wanted,
+                  [&](const Graph&) { return Derivation(graph, true).run(wanted, {}); });
 }
 
 }  // namespace heddle::gradient

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "graph/graph.h"
+#include "gradient/checkpoints.h"
 
 namespace heddle::gradient {
 
@@ -16,12 +16,16 @@ inline bool is_differentiable(DType dtype) { return is_float(dtype) || is_comple
 // the adjoint's parts are those of its parts: it points where a real result grows the fastest.
 // Codes: gradient.input (wanted is no input of the graph, or not of such a type), gradient.output (no output is of such
 // a type), gradient.opaque (a kernel elsewhere is on the way), gradient.limit.
-// With `reads_results` an adjoint that follows from the result of an operation (of exp, tanh, sqrt) reads it, and does not
-// work it out again of the operation's inputs.
-Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted, bool reads_results = false);
+// With `between`, scans keep some of their states only (checkpoints.h), and their adjoints take less memory and one more
+// forward computation.
+Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted, const StepsBetween& between = {});
 
 // The same, with `values`, any tensors of the graph, before the adjoints: what both need is computed once.
 Result<Graph> value_and_gradient(const Graph& graph, const std::vector<TensorId>& wanted,
-                                 const std::vector<TensorId>& values);
+                                 const std::vector<TensorId>& values, const StepsBetween& between = {});
+
+// The same as gradient(), of a graph of reals. An adjoint that follows from the result of an operation (of exp, tanh,
+// sqrt) reads it, and does not work it out again of the operation's inputs.
+Result<Graph> gradient_of_results(const CheckpointedGraph& graph, const std::vector<TensorId>& wanted);
 
 }  // namespace heddle::gradient

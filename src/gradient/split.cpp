@@ -15,6 +15,7 @@
 #include "gradient/save_cut.h"
 #include "graph/complex.h"
 #include "graph/verify.h"
+#include "zspace/checked.h"
 
 namespace heddle::gradient {
 namespace {
@@ -44,9 +45,10 @@ int64_t aligned(int64_t bytes) { return (bytes + tape_alignment - 1) / tape_alig
 
 class Splitting {
 public:
-    explicit Splitting(const Graph& graph)
+    Splitting(const Graph& graph, const StepsBetween& between)
         : graph_(graph),
-          whole_(outlined(graph)),
+          checkpointed_(between ? checkpointed(outlined(graph), between) : CheckpointedGraph{outlined(graph), {}}),
+          whole_(checkpointed_.graph),
           values_(whole_.tensors.size()),
           is_input_(whole_.tensors.size()),
           is_output_(whole_.tensors.size()) {
@@ -56,7 +58,7 @@ public:
 
     // First, and once.
     Result<void> derive(const std::vector<TensorId>& wanted) {
-        auto derived = gradient(whole_, wanted, true);
+        auto derived = gradient_of_results(checkpointed_, wanted);
         if (!derived) return fail(std::move(derived.error()));
         derived_ = std::move(*derived);
         find_values();
@@ -174,7 +176,7 @@ private:
         const auto size = [&](size_t i) { return bytes(i); };
         const auto if_input = [&](size_t i) { return is_input(i) ? bytes(i) : never; };
         switch (policy.kind) {
-        case TapePolicy::Kind::balanced: return at_price(operations_per_byte);
+        case TapePolicy::Kind::balanced: return at_price(operations_per_byte, true);
         case TapePolicy::Kind::save_all: return cheapest(size, [](size_t) { return never; });
         case TapePolicy::Kind::recompute_all: return cheapest(if_input, nothing);
         case TapePolicy::Kind::fewest_bytes: return cheapest(size, nothing);
@@ -198,14 +200,17 @@ private:
         return sum;
     }
 
-    // The least work and bytes, each of these at so many operations.
-    std::vector<bool> at_price(double operations) const {
+    // The least work and bytes, each of these at so many operations. Scans need not run again for their checkpoints.
+    std::vector<bool> at_price(double operations, bool keeps_checkpoints = false) const {
         constexpr double scale = 1024;
         const auto limited = [](double cost) {
             return static_cast<int64_t>(std::min(cost * scale, static_cast<double>(never) / 16));
         };
         return cheapest([&](size_t i) { return limited(static_cast<double>(bytes(i)) * operations); },
-                        [&](size_t i) { return limited(static_cast<double>(values_[i].again)); });
+                        [&](size_t i) {
+                            const bool stays = keeps_checkpoints && checkpointed_.is_checkpoint(TensorId(i));
+                            return stays ? never : limited(static_cast<double>(values_[i].again));
+                        });
     }
 
     // The lowest price is looked for at which the bytes are few enough.
@@ -254,13 +259,15 @@ private:
 
     std::string reason(TensorId id) const {
         const auto asks = asks_.find(id);
-        const std::string why = is_input(static_cast<size_t>(id)) ? "an input that is overwritten; " : "";
+        std::string why = is_input(static_cast<size_t>(id)) ? "an input that is overwritten; " : "";
+        why += checkpointed_.reason(id);
         return why + (asks == asks_.end() ? "others that are asked for are worked out of it"
                                           : fmt::format("'{}' asks for it", asks->second));
     }
 
     const Graph& graph_;
-    const Graph whole_;  // the graph in finer operations
+    const CheckpointedGraph checkpointed_;
+    const Graph& whole_;  // the graph in finer operations
     Graph derived_;
     std::vector<CutValue> values_;  // by tensor of `whole_`
     std::vector<bool> is_input_, is_output_, is_free_;
@@ -317,12 +324,28 @@ Split of_complex_types(const Graph& graph, const SplitRequest& request, Split pa
     return pairs;
 }
 
+// States that do not stay in a cache are written to memory and read again; working out one segment after another is
+// faster, and takes one forward computation as well. Of few steps about as many states are kept either way.
+constexpr int64_t bytes_of_long_scans = 1 << 20, steps_of_long_scans = 32;
+
+// How scans are dealt with under a policy.
+StepsBetween steps_between(const TapePolicy& policy) {
+    if (policy.every) return every_steps(*policy.every);
+    const bool balanced = policy.kind == TapePolicy::Kind::balanced;
+    if (!balanced && policy.kind != TapePolicy::Kind::budget) return {};
+    return [balanced, most = balanced ? bytes_of_long_scans : policy.bytes](const ScanSteps& scan) -> int64_t {
+        const auto all = checked_multiply(scan.bytes, scan.steps.value);
+        const bool fits = (all && *all <= most) || (balanced && scan.steps.value < steps_of_long_scans);
+        return fits ? 0 : every_steps(0)(scan);
+    };
+}
+
 }  // namespace
 
 Result<Split> split(const Graph& graph, const SplitRequest& request) {
     std::optional<Graph> pairs;
     if (has_complex(graph)) pairs = lower_complex(graph);
-    Splitting splitting(pairs ? *pairs : graph);
+    Splitting splitting(pairs ? *pairs : graph, steps_between(request.policy));
     if (auto derived = splitting.derive(request.wanted); !derived) return fail(std::move(derived.error()));
     auto tape = splitting.tape(request.policy, request.overwritten);
     if (!tape) return fail(std::move(tape.error()));
@@ -334,11 +357,18 @@ Result<std::vector<TapeLayout>> tape_layouts(const Graph& graph, const std::vect
                                              const std::vector<TapeQuestion>& questions) {
     std::optional<Graph> pairs;
     if (has_complex(graph)) pairs = lower_complex(graph);
-    Splitting splitting(pairs ? *pairs : graph);
-    if (auto derived = splitting.derive(wanted); !derived) return fail(std::move(derived.error()));
+    const Graph& real = pairs ? *pairs : graph;
+    std::optional<Splitting> whole;  // for all questions that say nothing of scans
     std::vector<TapeLayout> tapes;
     for (const TapeQuestion& question : questions) {
-        auto tape = splitting.tape(question.policy, question.overwritten);
+        const StepsBetween between = has_scan(real) ? steps_between(question.policy) : StepsBetween();
+        std::optional<Splitting> own;
+        std::optional<Splitting>& splitting = between ? own : whole;
+        if (!splitting) {
+            splitting.emplace(real, between);
+            if (auto derived = splitting->derive(wanted); !derived) return fail(std::move(derived.error()));
+        }
+        auto tape = splitting->tape(question.policy, question.overwritten);
         if (!tape) return fail(std::move(tape.error()));
         tapes.push_back(std::move(*tape));
     }

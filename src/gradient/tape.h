@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,11 @@ struct TapePolicy {
     Kind kind = Kind::balanced;
     int64_t bytes = 0;
     std::function<bool(const TapeCandidate&)> keeps;
+    // Every so many-th state of a scan may be kept, and what lies between is worked out again, segment by segment
+    // (checkpoints.h); 0: about the square root of the steps. Without it the reverse pass runs a scan again that it
+    // needs and holds all its states, but where these are more than `bytes` under `budget`, and under `balanced` more
+    // than 1 MiB, in 32 steps or more: there it is 0.
+    std::optional<int64_t> every = std::nullopt;
 };
 
 }  // namespace heddle::gradient

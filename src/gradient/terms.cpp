@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "expr/scalar_interval.h"
+#include "zspace/checked.h"
 
 namespace heddle::gradient {
 namespace {
@@ -38,7 +39,14 @@ Terms::Terms(const Body& forward, Body& body, std::vector<std::vector<int64_t>> 
     for (Variable& variable : body.variables)
         if (variable.kind == Variable::Kind::index) variable.kind = Variable::Kind::parallel;
     copied_ = Import(forward, body, nodes_).run();
+    for (NodeId id(0); id < next_id<NodeId>(forward.nodes); ++id) {
+        const Node& node = forward.node(id);
+        if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous)
+            copied_locals_.emplace(node.local(), body.node(copied(id)).local());
+    }
 }
+
+LocalId Terms::copied(LocalId forward) const { return copied_locals_.at(forward); }
 
 const std::vector<VariableId>& Terms::free(NodeId id) {
     while (free_.size() <= static_cast<size_t>(id)) {
@@ -98,6 +106,13 @@ private:
         if (auto whole = by_.nodes.find(id); whole != by_.nodes.end()) return whole->second;
         const Node node = terms_.node(id);  // nodes are made below
         if (node.kind == Node::Kind::variable) return by_.variables.at(node.variable());
+        if (auto other = element_of(node); other != by_.states.end()) {
+            const Element& element = other->second;
+            NodeList at(element.first.begin(), element.first.end());
+            for (size_t d = 1; d < node.operands.size(); ++d) at.push_back(value(node.operands[d]));
+            return element.previous ? terms_.nodes_.previous(element.local, node.dtype, std::move(at))
+                                    : terms_.nodes_.local(element.local, node.dtype, std::move(at));
+        }
         if (auto step = step_of(node); step != by_.variables.end()) {
             // Behind a step that has a value stands an element of the state as an array.
             NodeList at = {step->second};
@@ -113,6 +128,13 @@ private:
     std::map<VariableId, NodeId>::const_iterator step_of(const Node& node) const {
         if (node.kind != Node::Kind::previous) return by_.variables.end();
         return by_.variables.find(terms_.body_.local(node.local()).variables[0]);
+    }
+
+    std::map<std::pair<LocalId, int64_t>, Element>::const_iterator element_of(const Node& node) const {
+        const auto none = by_.states.end();
+        if (node.kind != Node::Kind::local || node.operands.empty() || by_.states.empty()) return none;
+        const auto place = terms_.place_of(node.operands[0]);
+        return place && place->first == by_.step ? by_.states.find({node.local(), place->second}) : none;
     }
 
     Substitution without(std::span<const VariableId> bound) {
@@ -137,7 +159,7 @@ private:
             inside.insert(inside.end(), conditions.begin(), conditions.end());
         }
         if (values.empty()) return id;
-        auto [place, added] = terms_.copies_.try_emplace({id, std::move(values), by_.nodes});
+        auto [place, added] = terms_.copies_.try_emplace({id, std::move(values), by_.nodes, by_.states});
         if (!added) return place->second;
         Local copy = terms_.body_.local(id);
         copy.value = Scope(terms_, without(copy.variables)).value(copy.value);
@@ -154,6 +176,20 @@ private:
 };
 
 NodeId Terms::substitute(NodeId id, const Substitution& by) { return Scope(*this, by).value(id); }
+
+std::optional<std::pair<VariableId, int64_t>> Terms::place_of(NodeId id) const {
+    int64_t sum = 0;
+    for (const Node* node = &body_.node(id);; node = &body_.node(node->operands[0])) {
+        if (node->kind == Node::Kind::variable) return std::pair(node->variable(), sum);
+        const bool moved =
+            node->kind == Node::Kind::scalar && (node->op == ScalarOp::add || node->op == ScalarOp::subtract);
+        const Node* by = moved ? &body_.node(node->operands[1]) : nullptr;
+        if (!by || by->kind != Node::Kind::integer || by->integer == INT64_MIN) return std::nullopt;
+        const auto next = checked_add(sum, node->op == ScalarOp::add ? by->integer : -by->integer);
+        if (!next) return std::nullopt;
+        sum = *next;
+    }
+}
 
 Interval Terms::range(NodeId id) {
     if (auto known = ranges_.find(id); known != ranges_.end()) return known->second;
@@ -211,6 +247,25 @@ bool Terms::made_plain(NodeId id) {
     const Node& node = body_.node(id);
     if (node.kind == Node::Kind::reduce || node.kind == Node::Kind::local) return false;
     return safe(id) && std::ranges::all_of(node.operands, [&](NodeId operand) { return plain(operand); });
+}
+
+bool Terms::worth_storing(NodeId id) const {
+    constexpr int least = 4;  // operations
+    if (body_.node(id).kind == Node::Kind::reduce) return true;
+    if (!is_float(body_.node(id).dtype)) return false;
+    int operations = 0;
+    NodeList stack = {id};
+    std::set<NodeId> seen;
+    while (!stack.empty() && operations < least) {
+        const NodeId at = stack.back();
+        stack.pop_back();
+        const Node& node = body_.node(at);
+        if (!seen.insert(at).second || !is_float(node.dtype)) continue;
+        if (node.kind == Node::Kind::reduce) return true;
+        if (node.kind == Node::Kind::scalar) operations += info(node.op).cost;
+        stack.insert(stack.end(), node.operands.begin(), node.operands.end());
+    }
+    return operations >= least;
 }
 
 LocalId Terms::stored(NodeId id, std::span<const VariableId> axes) {

@@ -13,11 +13,23 @@
 
 namespace heddle::gradient {
 
+// An element of a local: that one at `first`, and then the coordinates that it is asked at; or, `previous`, of a state
+// before its present step.
+struct Element {
+    bool previous = false;
+    LocalId local;
+    std::vector<NodeId> first;
+    auto operator<=>(const Element&) const = default;
+};
+
 // Free variables become values; whole nodes too, where all their variables are replaced. Where the axis of a scan has a
 // value, what is previous in it is read from the state as an array.
 struct Substitution {
     std::map<VariableId, NodeId> variables;
     std::map<NodeId, NodeId> nodes;
+    // What stands for a state that is read as an array at `step`, which is replaced, plus so much.
+    VariableId step = no_id;
+    std::map<std::pair<LocalId, int64_t>, Element> states;
 };
 
 class Terms {
@@ -33,11 +45,14 @@ public:
     int64_t extent(TensorIndex tensor, size_t dimension) const { return shapes_[tensor][dimension]; }
     // The number here of a node of the forward body.
     NodeId copied(NodeId forward) const { return copied_.find(forward); }
+    LocalId copied(LocalId forward) const;  // one that is read
 
     const std::vector<VariableId>& free(NodeId id);  // ascending
     bool depends(NodeId id, VariableId variable);
     std::vector<VariableId> outer(LocalId local);  // free variables of a local's value that are not its own
     NodeId substitute(NodeId id, const Substitution& by);
+    // Of a coordinate that is a variable plus a number, these.
+    std::optional<std::pair<VariableId, int64_t>> place_of(NodeId id) const;
     // The values of an int64 node, as far as they follow from extents; the variables' extents are at least one.
     Interval range(NodeId id);
     // Conditions under which `value` is one of a variable's of this extent; none where that is always so.
@@ -46,6 +61,7 @@ public:
     bool safe(NodeId id);
     // Safe, and neither a reduction nor a local is below: cheap to ask anywhere.
     bool plain(NodeId id);
+    bool worth_storing(NodeId id) const;  // it takes more than reading it
     // A local with the values of `id` over `axes`, which are among its free variables; the same for the same question.
     LocalId stored(NodeId id, std::span<const VariableId> axes);
 
@@ -64,13 +80,16 @@ private:
     Body& body_;
     BodyNodes nodes_;
     NodeTable copied_;
+    std::map<LocalId, LocalId> copied_locals_;
     std::vector<std::vector<VariableId>> free_;
     std::vector<std::vector<int64_t>> shapes_;
     std::map<NodeId, Interval> ranges_;
     std::map<NodeId, bool> safe_, plain_;
     std::map<std::pair<NodeId, std::vector<VariableId>>, LocalId> stored_;
-    // Locals under substitutions: of which, the values of its outer variables, and of nodes.
-    std::map<std::tuple<LocalId, std::vector<std::pair<VariableId, NodeId>>, std::map<NodeId, NodeId>>, LocalId>
+    // Locals under substitutions: of which, the values of its outer variables, of nodes, of states.
+    std::map<std::tuple<LocalId, std::vector<std::pair<VariableId, NodeId>>, std::map<NodeId, NodeId>,
+                        std::map<std::pair<LocalId, int64_t>, Element>>,
+             LocalId>
         copies_;
 };
 

@@ -170,9 +170,9 @@ public:
 
     // Two sessions and what the first hands to the second, as JSON: from the inputs to `outputs` and the tape; from inputs,
     // outputs, tape and the outputs' adjoints to those of `wanted`, inputs. `keep`: of TapePolicy; `keeps` is None or a
-    // function of a value's name, dtype, shape and operations.
+    // function of a value's name, dtype, shape and operations; `every`: steps, -1: none.
     nb::tuple split(const nb::list& outputs, const nb::list& wanted, const std::string& keep, int64_t bytes,
-                    const nb::object& keeps, int threads) const {
+                    const nb::object& keeps, int64_t every, int threads) const {
         Graph graph = builder_.graph();
         for (nb::handle output : outputs) graph.outputs.push_back(id_of(output, "split"));
         gradient::SplitRequest request;
@@ -184,6 +184,7 @@ public:
                               : keep == "budget"  ? gradient::TapePolicy::Kind::budget
                                                   : gradient::TapePolicy::Kind::chosen;
         request.policy.bytes = bytes;
+        if (every >= 0) request.policy.every = every;
         if (!keeps.is_none()) {
             request.policy.keeps = [&](const gradient::TapeCandidate& value) {
                 const std::string dtype(name(value.type->dtype));
@@ -472,7 +473,7 @@ void bind_graph(nb::module_& module) {
         .def("tangents", &GraphOfCalls::tangents)
         .def("batched", &GraphOfCalls::batched)
         .def("split", &GraphOfCalls::split, nb::arg("outputs"), nb::arg("wanted"), nb::arg("keep"), nb::arg("bytes"),
-             nb::arg("keeps").none(), nb::arg("threads"))
+             nb::arg("keeps").none(), nb::arg("every"), nb::arg("threads"))
         .def_prop_ro("operations", &GraphOfCalls::operations)
         .def("print", &GraphOfCalls::print)
         .def("json", &GraphOfCalls::json)

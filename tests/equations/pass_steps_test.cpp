@@ -266,5 +266,27 @@ TEST(PassSteps, AStateThatChangesElsewhereKeepsItsForm) {
     EXPECT_EQ(changes(table("((int32(p) == int32(h[t, int64(a[t])])) ? 1.0 : h[t, p])")), 0U);
 }
 
+// Where the step alone says which row is another one, four rows are enough; data say so of 64 elements.
+TEST(PassSteps, AStateWhoseStepsChangeARowHasOnePlace) {
+    const auto rows = [](const std::string& place, int count) {
+        const System system = optimised(fmt::format(
+            "system s\n in x: float32[50, 40]\n in a: int32[50]\n local h: float32[51, {0}, 40]\n out y: float32[{0}, "
+            "40]\n"
+            " for p < {0}, i < 40: h[0, p, i] = 0.0\n"
+            " for t < 50 named 1 ordered 0, p < {0}, i < 40: h[t + 1, p, i] = ({1}) ? x[t, i] : h[t, p, i]\n"
+            " for p < {0}, i < 40: y[p, i] = h[50, p, i]\n outputs y",
+            count, place));
+        size_t found = 0;
+        for (const Equation& equation : system.equations) found += changes_of(system, equation).size();
+        EXPECT_EQ(places(system, "h"), 1);
+        return found;
+    };
+    EXPECT_EQ(rows("p == t // 8", 7), 1U);
+    EXPECT_EQ(rows("p == min(t % 8, 7 - t % 8)", 4), 1U);
+    EXPECT_EQ(rows("p == t // 32", 2), 0U);
+    EXPECT_EQ(rows("p == i + t", 90), 0U);
+    EXPECT_EQ(rows("int32(p) == a[t]", 7), 0U);
+}
+
 }  // namespace
 }  // namespace heddle::equations

@@ -97,7 +97,7 @@ TEST(CompileJobs7, CombinedAndSplitAgree) {
         const Graph combined = made(graph, {.mode = Mode::combined}).graph;
         const size_t shadows = float_inputs(graph).size(), results = graph.outputs.size();
         const std::vector<TensorData> all = completed(combined, feeds, random), expected = outputs_of(combined, all);
-        for (const char* policy : {"save_all", "recompute_all", "budget 256"}) {
+        for (const char* policy : {"save_all", "recompute_all", "budget 256", "checkpoints 2"}) {
             SCOPED_TRACE(policy);
             const DerivedProgram augmented = made(graph, {.mode = Mode::augmented, .tape_policy = policy});
             const DerivedProgram reverse = made(graph, {.mode = Mode::reverse, .tape_policy = policy});
@@ -205,7 +205,7 @@ TEST(DerivedProgramErrors, AreOfActivitiesAndPolicies) {
     EXPECT_EQ(code({.mode = Mode::combined, .activities = {active, constant, duplicated}}), activity);  // no number
     EXPECT_EQ(code({.mode = Mode::forward, .width = 2, .activities = {duplicated, constant, batched}}), activity);
     EXPECT_EQ(code({.mode = Mode::forward, .activities = {duplicated, constant, constant}}), Codes{"gradient.output"});
-    for (const char* policy : {"everything", "budget", "budget -1", "budget 1x", "budget 99999999999999999999"})
+    for (const char* policy : {"everything", "budget", "budget -1", "budget 1x", "budget 99999999999999999999", "checkpoints"})
         EXPECT_EQ(code({.mode = Mode::augmented, .tape_policy = policy}), Codes{"gradient.tape_policy"}) << policy;
 }
 

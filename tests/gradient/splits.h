@@ -80,6 +80,10 @@ inline std::string split_difference(const Graph& graph, const std::vector<Tensor
             request.policy.keeps = [](const TapeCandidate& value) { return value.operations > 40; };
             if (std::string wrong = wrong_split(graph, request, all, expected); !wrong.empty())
                 return fmt::format("policy {}: {}", static_cast<int>(kind), wrong);
+            request.policy.every = 2;
+            const bool has_choice = kind == Kind::balanced || kind == Kind::save_all || kind == Kind::recompute_all;
+            if (std::string wrong = has_choice ? wrong_split(graph, request, all, expected) : ""; !wrong.empty())
+                return fmt::format("policy {}, every second state: {}", static_cast<int>(kind), wrong);
         }
     }
     return "";

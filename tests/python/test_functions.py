@@ -142,9 +142,25 @@ def test_tapes():
     assert str(layers.tape(w, x, keep="all")).startswith(f"{sizes['all']:,} bytes in ")
     _, pull = heddle.vjp(lambda z: z * z, np.complex128([1 + 2j]))
     np.testing.assert_allclose(pull(np.complex128([1])), [np.complex128([2 - 4j])])  # of conj(2 z)
-    for keep in (-1, 1.5, "most", True, [1]):
+    for keep in (-1, 1.5, "most", True, [1], heddle.Checkpoints(-1), heddle.Checkpoints("all")):
         with refused("python.option"):
             layers.tape(w, x, keep=keep)
+
+
+def test_checkpoints():
+    @heddle.function
+    def layer(x, w, r):
+        return ops.call("rnn", x, w, r)[0]
+    random = np.random.default_rng(3)
+    arguments = random.normal(size=(20, 2, 4)), random.normal(size=(1, 3, 4)) / 2, random.normal(size=(1, 3, 3)) / 2
+    results, pull = heddle.vjp(layer, *arguments)
+    expected = pull(np.ones_like(results))
+    for keep, states in (("checkpoints", 5), (heddle.Checkpoints(), 5), (heddle.Checkpoints(7), 4), (heddle.Checkpoints(100), 0)):
+        tape = layer.tape(*arguments, keep=keep)
+        assert sum(entry.bytes for entry in tape.entries) == states * 2 * 3 * 8, str(tape)
+        _, pull = heddle.vjp(layer, *arguments, keep=keep)
+        for slope, other in zip(pull(np.ones_like(results)), expected):
+            np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-12)
 
 
 def test_programs_are_kept():
