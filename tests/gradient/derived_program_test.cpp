@@ -205,7 +205,8 @@ TEST(DerivedProgramErrors, AreOfActivitiesAndPolicies) {
     EXPECT_EQ(code({.mode = Mode::combined, .activities = {active, constant, duplicated}}), activity);  // no number
     EXPECT_EQ(code({.mode = Mode::forward, .width = 2, .activities = {duplicated, constant, batched}}), activity);
     EXPECT_EQ(code({.mode = Mode::forward, .activities = {duplicated, constant, constant}}), Codes{"gradient.output"});
-    for (const char* policy : {"everything", "budget", "budget -1", "budget 1x", "budget 99999999999999999999", "checkpoints"})
+    for (const char* policy :
+         {"everything", "budget", "budget -1", "budget 1x", "budget 99999999999999999999", "checkpoints"})
         EXPECT_EQ(code({.mode = Mode::augmented, .tape_policy = policy}), Codes{"gradient.tape_policy"}) << policy;
 }
 
