@@ -20,7 +20,7 @@ Split split_of(const Case& one, TapePolicy policy, bool overwritten = false) {
     return made ? std::move(*made) : Split{};
 }
 
-TEST(Tape, IsEmptyWhereInputsAndResultsAreEnough) {
+TEST(CompileJobs13, ATapeIsEmptyWhereInputsAndResultsAreEnough) {
     const Given x{"x", {4, 6}}, y{"y", {4, 6}};
     for (const Case& one :
          {Case{"z = add2(x, y)", {x, y}}, Case{"z = mul(x, y)", {x, y}}, Case{"z = transpose(x)", {x}},
@@ -37,7 +37,7 @@ TEST(Tape, IsEmptyWhereInputsAndResultsAreEnough) {
     EXPECT_TRUE(of_exp.tape.entries.empty());
 }
 
-TEST(Tape, SaysWhatIsKeptAndWhy) {
+TEST(CompileJobs11, ATapeSaysWhatIsKeptAndWhy) {
     const Case one = {"h = tanh(numpy_matmul(x, w)); y = softmax(numpy_matmul(h, v))",
                       {{"x", {5, 4}}, {"w", {4, 8}}, {"v", {8, 3}}}};
     const Split all = split_of(one, {.kind = Kind::save_all});
@@ -66,7 +66,7 @@ TEST(Tape, IsBalancedUnlessItIsAskedFor) {
     EXPECT_EQ(split_of({"y = gelu(x)", {{"x", {64}}}}, {}).tape.bytes, 0);
 }
 
-TEST(Tape, BytesAreAnExpressionOfNamedSizes) {
+TEST(CompileJobs16, BytesAreAnExpressionOfNamedSizes) {
     std::vector<ProgramInput> inputs = {{"x", {DType::float32, {named_size("batch", 6), 4}}}};
     auto graph =
         build_program(std::make_shared<SourceText>("case", "y = sin(exp(x)); z = mul(y, y)"), library(), inputs);
@@ -81,7 +81,7 @@ TEST(Tape, BytesAreAnExpressionOfNamedSizes) {
 }
 
 // More bytes, less work; too few are refused.
-TEST(Tape, KeepsWithinABudget) {
+TEST(CompileJobs15, ATapeIsWithinItsBudget) {
     Case one = {"a = exp(x); b = sin(a); c = exp(b); d = sin(c); y = mul(d, d)", {{"x", {64}}}};
     int64_t work = INT64_MAX;
     for (int64_t bytes : {0, 256, 512, 768, 4096}) {
@@ -98,7 +98,7 @@ TEST(Tape, KeepsWithinABudget) {
 
 // One step of a lattice Boltzmann method on 19 velocities, its populations overwritten. Enzyme's paper on gradients of
 // GPU kernels (Moses et al. 2021) has 80 bytes a cell for all that is kept, and 20 behind the minimum cut.
-TEST(Tape, OfALatticeBoltzmannStepIsFourNumbersACell) {
+TEST(CompileJobs14, OfALatticeBoltzmannStepItIsFourNumbersACell) {
     const Library own = library_with(R"yaml(
 collide:
   params: {omega: "float = 1.2"}
@@ -180,7 +180,7 @@ int64_t cost_of(const std::vector<CutValue>& values, uint32_t kept) {
     return cost_of(values, kept, again);
 }
 
-TEST(SaveCut, IsTheLeastOfAllChoices) {
+TEST(CompileJobs15, ACutIsTheLeastOfAllChoices) {
     std::mt19937 random(1);
     for (int trial = 0; trial < 1000; ++trial) {
         std::vector<CutValue> values(3 + random() % 7);
