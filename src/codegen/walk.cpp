@@ -422,20 +422,32 @@ void Walker::statement(const Define& node) {
     }
 }
 
-// Under a scalar guard the store is a branch's; a guard of lanes joins the mask.
+// Under a scalar guard the store is a branch's, in which the guard holds; a guard of lanes joins the mask.
 void Walker::store_element(const Store& node, int i, int j) {
-    CodeValue value = evaluate(node.value, i, j);
-    if (node.guard < 0) return store_value(node, value, i, j, lane_mask(j));
+    if (node.guard < 0) return store_value(node, evaluate(node.value, i, j), i, j, lane_mask(j));
     const CodeValue guard = evaluate(node.guard, i, j);
-    if (guard.width > 1) return store_value(node, value, i, j, both(lane_mask(j), guard, width_));
+    if (guard.width > 1) {
+        const CodeValue value = evaluate(node.value, i, j);
+        return store_value(node, value, i, j, both(lane_mask(j), guard, width_));
+    }
     code_.branch(
         guard,
         [&] {
             open();
-            store_value(node, value, i, j, lane_mask(j));
+            const std::set<ExpressionId> outside = holds_;
+            add_to_holds(node.guard);
+            store_value(node, evaluate(node.value, i, j), i, j, lane_mask(j));
+            holds_ = outside;
             close();
         },
         [] {});
+}
+
+void Walker::add_to_holds(ExpressionId condition) {
+    const Expression& e = tree_.expression(condition);
+    holds_.insert(condition);
+    if (e.kind != Expression::Kind::scalar || e.op != ScalarOp::logical_and) return;
+    for (ExpressionId part : e.operands) add_to_holds(part);
 }
 
 void Walker::store_value(const Store& node, CodeValue value, int i, int j, std::optional<CodeValue> active) {

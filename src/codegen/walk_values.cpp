@@ -357,7 +357,7 @@ CodeValue Walker::load(ExpressionId id, int i, int j) {
         return *remembered(id, i, j);
     }
     std::optional<CodeValue> guard;
-    if (!e.operands.empty()) guard = evaluate(e.operands[0], i, j);
+    if (!e.operands.empty() && !holds_.contains(e.operands[0])) guard = evaluate(e.operands[0], i, j);
     guard = both(guard, row_exists(id, i), guard ? guard->width : 1);
     if (e.address.access == Access::uniform) return load_uniform(e, i, j, guard);
     if (e.address.access != Access::packed)

@@ -102,6 +102,7 @@ private:
     std::optional<CodeValue> extreme_of_many(ExpressionId id, int i, int j);
     void update_extreme(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile);
     void store_element(const Store& node, int i, int j);
+    void add_to_holds(ExpressionId condition);
     void store_value(const Store& node, CodeValue value, int i, int j, std::optional<CodeValue> active);
     void preload(const Update& node);
     std::pair<CodeValue, CodeValue> range(const Range& range);
@@ -189,6 +190,7 @@ private:
     std::vector<Reach> reaches_;             // of each load whose lanes lie between others; empty without such loads
     std::vector<std::optional<Binding>> bindings_;
     std::vector<std::map<Key, CodeValue>> scopes_;
+    std::set<ExpressionId> holds_;  // conditions of the branches that the present code stands in
     std::vector<AccumulatorTile> accumulators_;
     std::map<std::tuple<LetId, int, int>, CodeValue> lets_;
     std::optional<Cell> running_;  // the pointer of the last PrefetchStart

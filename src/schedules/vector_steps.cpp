@@ -33,6 +33,11 @@ public:
         others_ = equation(equations_[0]).axes;
     }
 
+    // Steps that only add: a factor, or an extreme that asks for NaN, costs as much as turning rows does.
+    bool only_adds() const {
+        return states_.size() == 1 && states_.begin()->second.takes.reducer == Reducer::sum &&
+               !states_.begin()->second.takes.factor;
+    }
     bool fits();
     std::vector<KernelEquation> equations();
 
@@ -410,11 +415,31 @@ std::vector<KernelEquation> ScanInParts::equations() {
     return result;
 }
 
-// Vectors of steps: enough of them, and no other axis that fills a vector.
-bool gains_by_vectors(const Kernel& kernel, const KernelEquation& of_scan, const Target& target) {
+// Vectors of steps: enough of them.
+bool fills_vectors(const Kernel& kernel, AxisId ordered, const Target& target) {
     const int64_t lanes = target.lanes(choice_numbers::least_element);
-    return lanes > 1 && kernel.hint(of_scan.ordered) >= 2 * lanes &&
-           std::ranges::none_of(of_scan.axes, [&](AxisId axis) { return kernel.hint(axis) >= lanes; });
+    return lanes > 1 && kernel.hint(ordered) >= 2 * lanes;
+}
+
+// No other axis fills a vector.
+bool has_no_other_lanes(const Kernel& kernel, const KernelEquation& of_scan, const Target& target) {
+    const int64_t lanes = target.lanes(choice_numbers::least_element);
+    return std::ranges::none_of(of_scan.axes, [&](AxisId axis) { return kernel.hint(axis) >= lanes; });
+}
+
+// What a step reads and writes in memory lies beside what the next one does: for lanes along another axis all of it would
+// have to be turned.
+bool steps_are_neighbours(const Kernel& kernel, const KernelEquation& e) {
+    const auto fits = [&](TensorIndex tensor, Coordinates coordinates) {
+        const KernelTensor& t = kernel.tensor(tensor);
+        if (t.role == KernelTensor::Role::local || coordinates.empty()) return true;
+        const auto moves = [&](Expr c) { return depends_on(c, e.ordered); };
+        if (std::ranges::none_of(coordinates, moves)) return true;
+        return coefficient(coordinates.back(), e.ordered) == 1 &&
+               std::none_of(coordinates.begin(), coordinates.end() - 1, moves);
+    };
+    const auto reads_fit = [&](const ReadAccess& read) { return fits(read.tensor, coordinates_of(read.value)); };
+    return fits(e.tensor, e.left) && std::ranges::all_of(reads_of(e.right), reads_fit);
 }
 
 // Bytes of what is read or written at one step, where steps lie behind one another: 0 where they lie side by side.
@@ -489,25 +514,33 @@ void replace(Kernel& kernel, AxisId ordered, std::vector<KernelEquation> steps) 
                             std::make_move_iterator(steps.end()));
 }
 
+// What a scan's steps are worth taking by.
+struct Gains {
+    bool by_vectors = false;
+    bool by_vectors_of_rows = true;  // if the steps only add
+    bool in_turn = true;
+};
+
 }  // namespace
 
 std::optional<Kernel> in_vector_steps(const Kernel& kernel, const Target& target) {
-    std::map<AxisId, std::pair<bool, bool>> scans;  // whether they gain by vectors, in turn
+    std::map<AxisId, Gains> scans;
     for (const KernelEquation& e : kernel.equations) {
         if (e.ordered < 0) continue;
-        auto& [by_vectors, in_turn] = scans.emplace(e.ordered, std::pair(false, true)).first->second;
-        by_vectors = by_vectors || gains_by_vectors(kernel, e, target);
-        in_turn = in_turn && gains_in_turn(kernel, e);
+        Gains& gains = scans[e.ordered];
+        const bool vectors = fills_vectors(kernel, e.ordered, target);
+        gains.by_vectors = gains.by_vectors || (vectors && has_no_other_lanes(kernel, e, target));
+        gains.by_vectors_of_rows = gains.by_vectors_of_rows && vectors && steps_are_neighbours(kernel, e);
+        gains.in_turn = gains.in_turn && gains_in_turn(kernel, e);
     }
-    for (auto& [ordered, gains] : scans) gains.second = gains.second && !streams_rows(kernel, ordered, target);
-    std::erase_if(scans, [](const auto& scan) { return scan.second == std::pair(false, false); });
-    if (scans.empty()) return std::nullopt;
+    for (auto& [ordered, gains] : scans) gains.in_turn = gains.in_turn && !streams_rows(kernel, ordered, target);
     Kernel made = copied(kernel);
     bool any = false;
     for (const auto& [ordered, gains] : scans) {
         for (const bool in_turn : {false, true}) {
+            if (!(in_turn ? gains.in_turn : gains.by_vectors || gains.by_vectors_of_rows)) continue;
             ScanInParts scan(made, ordered, in_turn, target.lanes(choice_numbers::least_element));
-            if (!(in_turn ? gains.second : gains.first) || !scan.fits()) continue;
+            if (!scan.fits() || (!in_turn && !gains.by_vectors && !scan.only_adds())) continue;
             replace(made, ordered, scan.equations());
             any = true;
             break;

@@ -1,6 +1,6 @@
 // A scan as one nest (docs/schedules.md, "Scans"). Steps that only take a term into their states (a sum so far, the
 // greatest so far) depend on one another less than their order says: they are taken a vector at a time, if there are no
-// lanes elsewhere. Else, if no point asks what another one had, the steps run in turn inside a tile of points, which
+// lanes elsewhere, or if they only add and lie side by side in memory. Else, if no point asks what another one had, the steps run in turn inside a tile of points, which
 // keeps their states.
 #pragma once
 

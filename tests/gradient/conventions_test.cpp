@@ -28,7 +28,7 @@ void expect_slope(const Graph& graph, double at, double expected) {
     }
 }
 
-TEST(GradientConventions, OfShippedOperators) {
+TEST(CompileJobs21, ConventionsOfShippedOperators) {
     const Convention conventions[] = {
         {"relu(x)", 0, 0},       {"abs(x)", 0, 0},        {"maximum(x, 0)", 0, 1}, {"minimum(x, 0)", 0, 1},
         {"maximum(0, x)", 0, 0}, {"clip(x, 0, 1)", 0, 1}, {"clip(x, 0, 1)", 1, 1}, {"leaky_relu(x)", 0, 1},
@@ -43,7 +43,7 @@ TEST(GradientConventions, OfShippedOperators) {
 }
 
 // What is not chosen gives nothing, be its derivative infinite: zero times infinity does not come up.
-TEST(GradientConventions, StrongZero) {
+TEST(CompileJobs22, StrongZero) {
     const Library own = library_with(R"yaml(
 bounded: {inputs: {x: "$T[]"}, index: "[]", outputs: {y: "$T"}, body: "y = min(1, 1 / x)"}
 guarded: {inputs: {x: "$T[]"}, index: "[]", outputs: {y: "$T"}, body: "y = x > 0 ? sqrt(x) : 0"}

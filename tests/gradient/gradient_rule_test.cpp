@@ -159,7 +159,7 @@ TEST(GradientRule, AWrongOneIsNoticedByDifferences) {
     EXPECT_NE(difference_of(graph_of("y = soft_wrong(x)", {{"x", {f64, {3, 5}}}})), "");
 }
 
-TEST(GradientRule, IsComparedWithItsBody) {
+TEST(CompileJobs23, ARuleIsComparedWithItsBody) {
     EXPECT_FALSE(rule_difference(graph_of("y = soft(x)", {{"x", {f64, {3, 5}}}})));
     EXPECT_TRUE(rule_difference(graph_of("y = soft_wrong(x)", {{"x", {f64, {3, 5}}}})));
     const auto meant = rule_difference(graph_of("y = rounded(x)", {{"x", {DType::float32, {4}}}}));

@@ -19,7 +19,7 @@ void expect_differences(const Case& one) {
     EXPECT_EQ(difference(graph, feeds_of(one, DType::float64, random), random), "");
 }
 
-TEST(Gradient, AgreesWithDifferences) {
+TEST(CompileJobs20, GradientsAgreeWithDifferences) {
     for (const Case& one : all_cases()) {
         expect_differences(one);
         if (HasFatalFailure()) return;

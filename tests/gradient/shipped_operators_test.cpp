@@ -21,7 +21,7 @@ TensorData made_up(const TensorType& type, std::mt19937_64& random) {
     return data;
 }
 
-TEST(ShippedOperators, HaveAdjointsAndTangentsThatAreTransposes) {
+TEST(CompileJobs20, ShippedOperatorsHaveAdjointsAndTangentsThatAreTransposes) {
     int derived = 0;
     for (const std::string& name : library().names()) {
         SCOPED_TRACE(name);
