@@ -4,9 +4,10 @@ Both sides get the same inputs, away from kinks, and the same directions. What i
 given numbers; its gradient; how results change along the directions; and how the gradient does. Prints the largest differences, as
 shares of the largest element, and writes bench/results/derivatives.json. Exits with 1 if one is above 1e-10.
 
-    python bench/derivatives.py [NAME...]
+    python bench/derivatives.py [--record FILE.npz] [NAME...]
 
-NAME is a part of an operator's name.
+NAME is a part of an operator's name. --record writes JAX's results, which tests/python/test_derivatives.py compares ours with where
+there is no JAX.
 """
 import argparse
 import json
@@ -96,8 +97,8 @@ def theirs(name, inputs):
 
 def derivatives(name, given, function, value_and_grad, jvp, loss_of):
     """{what: array} of one side."""
-    inputs, along, weights = ([given[f"{name}:{what}{i}"] for i in range(len(CASES[name]))] for what in ("x", "t", "w"))
-    loss = lambda *inputs: loss_of(function(*inputs), weights[0])
+    inputs, along = ([given[f"{name}:{what}{i}"] for i in range(len(CASES[name]))] for what in ("x", "t"))
+    loss = lambda *inputs: loss_of(function(*inputs), given[f"{name}:w"])
     places = tuple(range(len(inputs)))
     value, slopes = value_and_grad(loss, places)(*inputs)
     _, changes = jvp(function, tuple(inputs), tuple(along))
@@ -135,15 +136,28 @@ def made(names):
     for name in names:
         for i, (shape, (low, high)) in enumerate(CASES[name]):
             count = int(np.prod(shape))
-            given[f"{name}:x{i}"] = (low + (high - low) * (random.permutation(count) + 0.37) / count).reshape(shape)
+            given[f"{name}:x{i}"] = (low + (high - low) * (random.permutation(count) + 0.37 + 0.2 * i) / count).reshape(shape)
             given[f"{name}:t{i}"] = random.standard_normal(shape)
-            given[f"{name}:w{i}"] = random.standard_normal(1000)
+        given[f"{name}:w"] = random.standard_normal(1000)
     return given
+
+
+def differences(names, found, expected):
+    """{name: {what: the largest difference, as a share of the largest element}}."""
+    rows = {}
+    for name in names:
+        row = rows[name] = {"value": 0.0, "adjoint": 0.0, "tangent": 0.0, "hessian": 0.0}
+        for key in (key for key in expected if key.startswith(name + ":")):
+            what = key.split(":")[1].rstrip("0123456789")
+            scale = max(np.abs(expected[key]).max(), 1e-3)
+            row[what] = max(row[what], float(np.abs(found[key].reshape(expected[key].shape) - expected[key]).max() / scale))
+    return rows
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--record", metavar="FILE.npz")
     parser.add_argument("--side", nargs=2, metavar=("IN", "OUT"), help=argparse.SUPPRESS)  # JAX's, in its own interpreter
     options = parser.parse_args()
     names = [name for name in CASES if not options.names or any(part in name for part in options.names)]
@@ -162,14 +176,10 @@ def main():
         np.savez(paths[0], **given)
         subprocess.run([python, __file__, *options.names, "--side", *paths], check=True)
         expected = dict(np.load(paths[1]))
-    found = side("heddle", names, given)
-    rows = {}
-    for name in names:
-        row = rows[name] = {"value": 0.0, "adjoint": 0.0, "tangent": 0.0, "hessian": 0.0}
-        for key in (key for key in expected if key.startswith(name + ":")):
-            what = key.split(":")[1].rstrip("0123456789")
-            scale = max(np.abs(expected[key]).max(), 1e-3)
-            row[what] = max(row[what], float(np.abs(found[key].reshape(expected[key].shape) - expected[key]).max() / scale))
+    if options.record:
+        np.savez_compressed(options.record, **expected)
+    rows = differences(names, side("heddle", names, given), expected)
+    for name, row in rows.items():
         print(f"{name:20}" + "".join(f"  {what} {difference:7.1e}" for what, difference in row.items()), flush=True)
     worst = max(max(row.values()) for row in rows.values())
     print(f"{len(rows)} operators; the largest difference is {worst:.1e}, the limit {LIMIT:.0e}")

@@ -20,6 +20,8 @@ void warn(const Diagnostics& notes) {
 }  // namespace heddle::python
 
 NB_MODULE(_heddle, module) {
+    // What modules still hold when the interpreter ends (the shipped library, functions of a script) is no news to a user.
+    nanobind::set_leak_warnings(false);
     module.def("build_info", [] {
         const heddle::inference::BuildInfo info = heddle::inference::build_info();
         return std::map<std::string, std::string>{{"version", info.version}, {"commit", info.commit},

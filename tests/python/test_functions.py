@@ -1,4 +1,8 @@
 """Functions of arrays: compiled, differentiated, in one another."""
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
 
 import heddle
@@ -214,3 +218,10 @@ def test_what_functions_refuse():
     with refused("python.option"):  # another library
         heddle.function(lambda a: other.call("twice", a))(np.float32(1))
     assert heddle.function(lambda a: other.call("twice", a), library=other)(np.float32(1)) == 2
+
+
+def test_scripts_end_quietly():
+    script = "import heddle, numpy; f = heddle.function(lambda x: x + x, threads=1); print(f(numpy.ones(2)).sum())"
+    package = str(pathlib.Path(heddle.__file__).parent.parent)
+    done = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {package!r}); {script}"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "4.0\n", "")
