@@ -1,5 +1,7 @@
 // Outputs in the memory of inputs: what runs give is bit for bit what they give elsewhere, by LLVM's code and by gcc's, on
 // one thread and on two; and what must not share memory is refused.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
