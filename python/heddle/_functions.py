@@ -124,7 +124,7 @@ class _Program:
 class _Passes:
     """A function and its adjoints, as two programs with a tape between them, for one kind of arguments."""
 
-    def __init__(self, function: Function, arguments: tuple[Any, ...], policy: tuple[str, int, Any, int]) -> None:
+    def __init__(self, function: Function, arguments: tuple[Any, ...], policy: tuple[str, Any]) -> None:
         graph = Graph(function._library)
         named = _named(function._function, arguments)
         self.inputs = [name if is_array(leaf) else None for name, leaf in named]

@@ -53,20 +53,21 @@ class Checkpoints:
     every: int = 0
 
 
-def policy_of(keep: Any) -> tuple[str, int, Callable[..., bool] | None, int]:
-    """Kind, bytes, function and steps (-1: none), as the module below takes them."""
-    if isinstance(keep, str) and keep in ("balanced", "all", "nothing", "fewest"):
-        return keep, 0, None, -1
+POLICIES = {"balanced": "balanced", "all": "save_all", "nothing": "recompute_all", "fewest": "fewest_bytes", "checkpoints": "checkpoints 0"}
+
+
+def policy_of(keep: Any) -> tuple[str, Callable[..., bool] | None]:
+    """The policy's text, as the module below reads it, and what says of each value whether it is kept."""
+    if isinstance(keep, str) and keep in POLICIES:
+        return POLICIES[keep], None
     if isinstance(keep, int) and not isinstance(keep, bool) and keep >= 0:
-        return "budget", keep, None, -1
-    if isinstance(keep, str) and keep == "checkpoints":
-        keep = Checkpoints()
+        return f"budget {keep}", None
     if isinstance(keep, Checkpoints) and isinstance(keep.every, int) and not isinstance(keep.every, bool) and keep.every >= 0:
-        return "balanced", 0, None, keep.every
+        return f"checkpoints {keep.every}", None
     if callable(keep):
-        return "chosen", 0, lambda name, dtype, shape, operations: bool(keep(Value(name, dtype, tuple(shape), operations))), -1
+        return "", lambda name, dtype, shape, operations: bool(keep(Value(name, dtype, tuple(shape), operations)))
     if isinstance(keep, (list, tuple)) and all(isinstance(pattern, str) for pattern in keep):
-        return "chosen", 0, lambda name, *_: any(fnmatch.fnmatchcase(name, pattern) for pattern in keep), -1
+        return "", lambda name, *_: any(fnmatch.fnmatchcase(name, pattern) for pattern in keep)
     _heddle.raise_option("keep", "'balanced', 'all', 'nothing', 'fewest', 'checkpoints', heddle.Checkpoints(every), a number of bytes, a "
                          "list of patterns of names, or a function of a value", repr(keep))
 

@@ -10,12 +10,13 @@
 #include "symbolic/body_nodes.h"
 
 namespace heddle::gradient {
-namespace {
 
 TensorType longer(TensorType type, const Size& extent) {
     type.shape.insert(type.shape.begin(), extent);
     return type;
 }
+
+namespace {
 
 // output[p] = sum of input[b, p], the input of the type of one more axis.
 Body summed(const TensorType& type, const Size& extent) {

@@ -8,6 +8,9 @@
 
 namespace heddle::gradient {
 
+// With one more first axis.
+TensorType longer(TensorType type, const Size& extent);
+
 // The same graph where each of `wanted`, distinct inputs of any type, has one more first axis of this extent; outputs
 // that depend on none of them are as they were. An operator's own gradient rule is batched with it.
 // Code gradient.opaque (a kernel elsewhere is on the way).

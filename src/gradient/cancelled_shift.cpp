@@ -5,6 +5,8 @@
 #include <numbers>
 #include <optional>
 
+#include "graph/verify.h"
+
 namespace heddle::gradient {
 namespace {
 
@@ -70,18 +72,17 @@ Law logarithm(const Law& a, double base) {
 
 class Laws {
 public:
-    Laws(Terms& terms, const Body& forward, NodeId extreme)
-        : terms_(terms), forward_(forward), extreme_(extreme), laws_(terms.body().nodes.size()) {}
+    Laws(const Body& body, const FreeVariables& free, NodeId extreme)
+        : body_(body), free_(free), extreme_(extreme), laws_(body.nodes.size()) {}
 
     bool cancels() {
         for (NodeId id(0); id < next_id<NodeId>(laws_); ++id) laws_[static_cast<size_t>(id)] = law_of(id);
         // States of scans were taken to stay: they do if their values do.
-        const Body& body = terms_.body();
-        for (const Local& local : body.locals)
+        for (const Local& local : body_.locals)
             if (local.is_state() && !(of(local.value).stays() && of(local.initial).stays())) return false;
-        return std::ranges::all_of(forward_.equations, [&](const BodyEquation& equation) {
-            return of(terms_.copied(equation.value)).stays() &&
-                   std::ranges::all_of(equation.left, [&](NodeId at) { return of(terms_.copied(at)).stays(); });
+        return std::ranges::all_of(body_.equations, [&](const BodyEquation& equation) {
+            return of(equation.value).stays() &&
+                   std::ranges::all_of(equation.left, [&](NodeId at) { return of(at).stays(); });
         });
     }
 
@@ -90,13 +91,13 @@ private:
 
     Law law_of(NodeId id) {
         if (id == extreme_) return shifted(1);
-        const Node& node = terms_.node(id);
+        const Node& node = body_.node(id);
         const bool all_stay = std::ranges::all_of(node.operands, [&](NodeId operand) { return of(operand).stays(); });
         switch (node.kind) {
         case Node::Kind::real:
             if (node.real == 0) return {Kind::zero};
             return std::isinf(node.real) ? Law{Kind::infinite} : invariant;
-        case Node::Kind::local: return all_stay ? of_local(terms_.body().local(node.local())) : unknown;
+        case Node::Kind::local: return all_stay ? of_local(body_.local(node.local())) : unknown;
         case Node::Kind::scalar: return of_scalar(node, all_stay);
         case Node::Kind::cast: return is_float(node.dtype) || all_stay ? of(node.operands[0]) : unknown;
         case Node::Kind::select:
@@ -107,10 +108,7 @@ private:
     }
 
     // Elsewhere the extreme is another one.
-    bool is_elsewhere(const VariableList& variables) {
-        const std::vector<VariableId>& free = terms_.free(extreme_);
-        return std::ranges::any_of(variables, [&](VariableId v) { return std::ranges::binary_search(free, v); });
-    }
+    bool is_elsewhere(const VariableList& variables) const { return free_.meets(extreme_, variables); }
 
     Law of_local(const Local& local) {
         if (local.is_state()) return invariant;
@@ -161,8 +159,8 @@ private:
             return a.kind == Kind::unknown || b.kind == Kind::unknown ? unknown : Law{Kind::zero};
         if (a.scale() && b.scale()) return scaled(*a.scale() + *b.scale());
         // Something shifted, times a number.
-        const Node& factor = terms_.node(node.operands.back());
-        const Node& first = terms_.node(node.operands[0]);
+        const Node& factor = body_.node(node.operands.back());
+        const Node& first = body_.node(node.operands[0]);
         if (a.kind == Kind::shifted && factor.kind == Node::Kind::real)
             return shifted(a.by * (node.op == ScalarOp::divide ? 1 / factor.real : factor.real));
         if (b.kind == Kind::shifted && first.kind == Node::Kind::real && node.op == ScalarOp::multiply)
@@ -170,16 +168,15 @@ private:
         return a.stays() && b.stays() ? invariant : unknown;
     }
 
-    Terms& terms_;
-    const Body& forward_;
+    const Body& body_;
+    const FreeVariables& free_;
     const NodeId extreme_;
     std::vector<Law> laws_;
 };
 
 }  // namespace
 
-NodeList cancelled_shifts(Terms& terms, const Body& forward) {
-    const Body& body = terms.body();
+NodeList cancelled_shifts(const Body& body) {
     std::vector<bool> is_extreme(body.nodes.size());
     NodeList extremes, cancelled;
     for (NodeId id(0); id < next_id<NodeId>(body.nodes); ++id) {
@@ -197,9 +194,10 @@ NodeList cancelled_shifts(Terms& terms, const Body& forward) {
         is_extreme[static_cast<size_t>(id)] = reduces || limits;
         if (reduces || limits) extremes.push_back(id);
     }
-    if (extremes.size() > most_extremes) return {};
+    if (extremes.empty() || extremes.size() > most_extremes) return {};
+    const FreeVariables free(body);
     std::ranges::copy_if(extremes, std::back_inserter(cancelled),
-                         [&](NodeId extreme) { return Laws(terms, forward, extreme).cancels(); });
+                         [&](NodeId extreme) { return Laws(body, free, extreme).cancels(); });
     return cancelled;
 }
 

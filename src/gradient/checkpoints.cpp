@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "gradient/cancelled_shift.h"
 #include "gradient/derived_graph.h"
 #include "gradient/reverse_body.h"
 #include "gradient/terms.h"
@@ -112,7 +113,7 @@ std::optional<Checkpoints> needed_of(const Graph& graph, const Operation& operat
     Checkpoints made{operation.body, scan.steps.value < fewest_steps ? 0 : between(scan), {}};
     if (made.every <= 0 || made.every >= scan.steps.value) return std::nullopt;
 
-    ReverseRequest request{.body = &body};
+    ReverseRequest request{.body = &body, .cut = cancelled_shifts(body)};
     for (TensorId id : operation.inputs) {
         const TensorType& type = graph.tensor(id).type;
         if (is_float(type.dtype)) request.wanted.push_back(static_cast<int32_t>(request.inputs.size()));

@@ -44,7 +44,8 @@ public:
                                               fmt::format("{}: the inputs', then the outputs'", arguments),
                                               std::to_string(given.size())));
         if (!problems.empty()) return fail(std::move(problems));
-        const Activity usual = derivation_.width > 1 ? Activity::batched : Activity::duplicated;
+        batched_ = derivation_.width > 1 || std::ranges::find(given, Activity::batched) != given.end();
+        const Activity usual = batched_ ? Activity::batched : Activity::duplicated;
         for (size_t i = 0; i < arguments; ++i) {
             const bool smooth = is_differentiable(type_of(i).dtype);
             activities_.push_back(!given.empty() ? given[i] : smooth ? usual : Activity::constant);
@@ -71,7 +72,6 @@ private:
     }
     const Tensor& tensor(size_t i) const { return graph_.tensor(argument(i)); }
     const TensorType& type_of(size_t i) const { return tensor(i).type; }
-    bool is_batch() const { return std::ranges::find(activities_, Activity::batched) != activities_.end(); }
 
     std::optional<Diagnostic> problem_of(size_t i) const {
         const Activity activity = activities_[i];
@@ -81,15 +81,10 @@ private:
             return wrong_activity(of, "constant, where the type is neither float nor complex", type_of(i).text());
         if (activity == Activity::active && (i >= graph_.inputs.size() || !type_of(i).shape.empty()))
             return wrong_activity(of, "active only where it is an input that is a single number", type_of(i).text());
-        const bool batched = activity == Activity::batched;
-        if (activity != Activity::active && batched != (derivation_.width > 1 || is_batched_asked()))
+        if (activity != Activity::active && (activity == Activity::batched) != batched_)
             return wrong_activity(of, "batched as all others with shadows are, or none, where the width is one",
                                   fmt::format("another, and a width of {}", derivation_.width));
         return std::nullopt;
-    }
-
-    bool is_batched_asked() const {
-        return std::ranges::find(derivation_.activities, Activity::batched) != derivation_.activities.end();
     }
 
     std::vector<TensorId> with_shadows(bool outputs) const {
@@ -118,13 +113,13 @@ private:
     Result<DerivedProgram> forward() const {
         auto made = value_and_tangents(seeded(), with_shadows(false), needed_outputs());
         if (!made) return fail(std::move(made.error()));
-        return with_width(std::move(*made), graph_.inputs.size());
+        return with_width(std::move(*made), graph_.inputs.size(), needed_outputs().size());
     }
 
     Result<DerivedProgram> combined() const {
         auto made = value_and_gradient(seeded(), with_shadows(false), needed_outputs());
         if (!made) return fail(std::move(made.error()));
-        auto whole = with_width(std::move(*made), graph_.inputs.size());
+        auto whole = with_width(std::move(*made), graph_.inputs.size(), needed_outputs().size());
         if (whole) add_shadows(whole->graph);
         return whole;
     }
@@ -137,20 +132,30 @@ private:
         if (derivation_.mode == Mode::augmented) return DerivedProgram{std::move(both->forward), std::move(both->tape)};
         Graph reverse = with_zeros(both->reverse);
         const size_t values = reverse.inputs.size() - with_shadows(true).size();
-        auto whole = with_width(std::move(reverse), values);
+        auto whole = with_width(std::move(reverse), values, 0);
         if (!whole) return whole;
         add_shadows(whole->graph);
         whole->tape = std::move(both->tape);
         return whole;
     }
 
-    // With a first axis for the shadows, which are the inputs from `first` on.
-    Result<DerivedProgram> with_width(Graph graph, size_t first) const {
-        if (!is_batch()) return DerivedProgram{std::move(graph), {}};
-        auto wide = batched(graph, {graph.inputs.begin() + static_cast<int64_t>(first), graph.inputs.end()},
-                            Size(derivation_.width));
+    // With a first axis for the shadows, which are the inputs from `first` on, and for results from `first_result` on. Of
+    // these, what depends on no shadow is zero, since it is linear in them.
+    Result<DerivedProgram> with_width(Graph graph, size_t first, size_t first_result) const {
+        if (!batched_) return DerivedProgram{std::move(graph), {}};
+        const Size width(derivation_.width);
+        auto wide = batched(graph, {graph.inputs.begin() + static_cast<int64_t>(first), graph.inputs.end()}, width);
         if (!wide) return fail(std::move(wide.error()));
-        return DerivedProgram{std::move(*wide), {}};
+        DerivedGraph made(std::move(*wide));
+        Graph& to = made.graph();
+        for (size_t i = first_result; i < to.outputs.size(); ++i) {
+            const Tensor& single = graph.tensor(graph.outputs[i]);
+            if (to.tensor(to.outputs[i]).type == single.type)
+                to.outputs[i] = made.add_sum({}, "zeros.", single.name, longer(single.type, width));
+        }
+        DerivedProgram whole{prune(to), {}};
+        whole.graph.dimension_names = to.dimension_names;
+        return whole;
     }
 
     // A reverse program whose last inputs are adjoints of all outputs that have derivatives: of those without a shadow
@@ -196,6 +201,7 @@ private:
     const Graph& graph_;
     const heddle::Derivation& derivation_;
     std::vector<Activity> activities_;  // one an argument
+    bool batched_ = false;              // all shadows
 };
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "gradient/cancelled_shift.h"
 #include "gradient/derivatives.h"
 #include "gradient/gather.h"
 #include "gradient/scalar_rules.h"
@@ -31,7 +30,7 @@ public:
           nodes_(terms_.nodes()),
           body_(body),
           forward_locals_(body.locals.size()),
-          cancelled_(cancelled_shifts(terms_, *request.body)) {}
+          cut_(terms_.copied(request.cut)) {}
 
     bool too_deep(int32_t most) const {
         const auto end = next_id<NodeId>(body_.nodes);
@@ -70,7 +69,7 @@ private:
     void find_active() {
         std::vector<bool> states(forward_locals_);
         for (bool more = true; std::exchange(more, false);) {
-            active_ = reached(terms_, cancelled_, [&](const Node& node) {
+            active_ = reached(terms_, cut_, [&](const Node& node) {
                 return node.is_read() ? bool(request_.given[node.tensor()])
                                       : bool(states[static_cast<size_t>(node.local())]);
             });
@@ -216,7 +215,7 @@ private:
     BodyNodes& nodes_;
     Body& body_;
     const size_t forward_locals_;
-    const NodeList cancelled_;
+    const NodeList cut_;
     std::vector<bool> active_;  // by node of the forward body
     std::vector<bool> states_;  // by local of it: a state with a tangent
     std::map<NodeId, NodeId> tangents_;

@@ -11,6 +11,7 @@ namespace heddle::gradient {
 
 struct ForwardRequest {
     const Body* body = nullptr;
+    NodeList cut;                     // of the body: what nothing has a derivative through (cancelled_shift.h)
     std::vector<TensorType> inputs;   // of the body
     std::vector<TensorType> outputs;  // of the body
     std::vector<bool> given;   // by input: its tangent is known; the others' is zero. Given ones are of a float type

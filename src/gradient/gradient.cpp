@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "gradient/cancelled_shift.h"
 #include "gradient/derived_graph.h"
 #include "gradient/reverse_body.h"
 
@@ -42,7 +43,6 @@ private:
         const Operation& operation = from_.operation(id);
         const auto kept = checkpoints_.find(id);
         ReverseRequest request;
-        request.body = operation.body.get();
         std::vector<TensorId> tensors = operation.inputs;
         for (TensorId input : operation.inputs) request.inputs.push_back(from_.tensor(input).type);
         for (TensorId output : operation.outputs) {
@@ -61,12 +61,13 @@ private:
             if (active_[static_cast<size_t>(operation.inputs[i])]) request.wanted.push_back(static_cast<int32_t>(i));
         if (request.wanted.empty()) return {};
         if (!operation.body) return fail(opaque(operation));
+        request.body = kept == checkpoints_.end() ? operation.body.get() : kept->second.body.get();
+        request.cut = cancelled_shifts(*request.body);
         request.reads_results = reads_results_;
         if (reads_results_ || kept != checkpoints_.end())
             tensors.insert(tensors.end(), operation.outputs.begin(), operation.outputs.end());
         if (kept != checkpoints_.end()) {
             request.checkpoints = &kept->second;
-            request.body = kept->second.body.get();
             auto body = reverse_by_segments(request);
             if (!body) return fail(in_operation(std::move(body.error()), operation));
             if (*body) return add(operation, std::move(**body), request.wanted, tensors), Result<void>{};

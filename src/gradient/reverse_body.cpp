@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "gradient/cancelled_shift.h"
 #include "gradient/derivatives.h"
 #include "gradient/reverse_derivation.h"
 #include "gradient/reverse_segments.h"
@@ -31,7 +30,7 @@ Reverse::Reverse(const ReverseRequest& request, Body& body)
       terms_(forward_, body, shapes_of(request)),
       nodes_(terms_.nodes()),
       body_(body),
-      cancelled_(cancelled_shifts(terms_, forward_)) {
+      cut_(terms_.copied(request.cut)) {
     for (int32_t input : request.wanted) {
         Wanted& made = wanted_.emplace_back(Wanted{input, {}, {}, std::nullopt});
         const TensorType& type = request.inputs[static_cast<size_t>(input)];
@@ -86,7 +85,7 @@ Reverse::Wanted* Reverse::wanted(TensorIndex input) {
 }
 
 void Reverse::find_active() {
-    active_ = reached(terms_, cancelled_, [&](const Node& node) {
+    active_ = reached(terms_, cut_, [&](const Node& node) {
         return node.is_read() ? wanted(node.tensor()) != nullptr : node.kind == Node::Kind::local;
     });
 }

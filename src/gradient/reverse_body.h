@@ -13,6 +13,7 @@ namespace heddle::gradient {
 
 struct ReverseRequest {
     const Body* body = nullptr;
+    NodeList cut;                     // of the body: what nothing has a derivative through (cancelled_shift.h)
     std::vector<TensorType> inputs;   // of the body
     std::vector<TensorType> outputs;  // of the body
     std::vector<bool> given;  // by output: its adjoint is known; the others' is zero. Given ones are of a float type

@@ -98,7 +98,7 @@ private:
     Terms terms_;
     BodyNodes& nodes_;
     Body& body_;
-    const NodeList cancelled_;
+    const NodeList cut_;
     std::vector<Scan> scans_;  // whose adjoints are not there yet; the latest last
     Substitution after_;       // what equations read of scans
     Scan* running_ = nullptr;  // whose steps are looked at

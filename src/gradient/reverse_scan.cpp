@@ -142,7 +142,7 @@ bool Reverse::begins_active(const State& state) const {
 // What one step gives to the elements that were before it.
 void Reverse::collect(Scan& scan) {
     auto parts = std::exchange(parts_, {});
-    auto active = std::exchange(active_, reached(terms_, cancelled_, [&](const Node& node) {
+    auto active = std::exchange(active_, reached(terms_, cut_, [&](const Node& node) {
                                     return node.kind == Node::Kind::local && local(node).variables[0] == scan.axis &&
                                            distance(node, scan.step) >= 0;
                                 }));

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "gradient/cancelled_shift.h"
 #include "gradient/derived_graph.h"
 #include "gradient/forward_body.h"
 #include "gradient/gradient.h"
@@ -51,7 +52,7 @@ private:
         if (std::ranges::none_of(operation.outputs, [&](TensorId id) { return is_active(id); })) return {};
         if (operation.gradient) return follow(operation);
         if (!operation.body) return fail(opaque(operation));
-        ForwardRequest request{.body = operation.body.get()};
+        ForwardRequest request{.body = operation.body.get(), .cut = cancelled_shifts(*operation.body)};
         std::vector<TensorId> tensors = operation.inputs;
         for (TensorId id : operation.inputs) {
             request.inputs.push_back(from_.tensor(id).type);

@@ -47,6 +47,11 @@ public:
     NodeId copied(NodeId forward) const { return copied_.find(forward); }
     LocalId copied(LocalId forward) const;  // one that is read
 
+    NodeList copied(NodeList forward) const {
+        for (NodeId& id : forward) id = copied(id);
+        return forward;
+    }
+
     const std::vector<VariableId>& free(NodeId id);  // ascending
     bool depends(NodeId id, VariableId variable);
     std::vector<VariableId> outer(LocalId local);  // free variables of a local's value that are not its own

@@ -10,6 +10,7 @@
 #include "pictures/draw_parts.h"
 #include "gradient/batched.h"
 #include "gradient/derived_graph.h"
+#include "gradient/derived_program.h"
 #include "gradient/gradient.h"
 #include "gradient/split.h"
 #include "gradient/tangents.h"
@@ -170,23 +171,17 @@ public:
     }
 
     // Two sessions and what the first hands to the second, as JSON: from the inputs to `outputs` and the tape; from inputs,
-    // outputs, tape and the outputs' adjoints to those of `wanted`, inputs. `keep`: of TapePolicy; `keeps` is None or a
-    // function of a value's name, dtype, shape and operations; `every`: steps, -1: none.
-    nb::tuple split(const nb::list& outputs, const nb::list& wanted, const std::string& keep, int64_t bytes,
-                    const nb::object& keeps, int64_t every, int threads) const {
+    // outputs, tape and the outputs' adjoints to those of `wanted`, inputs. `policy`: of parse_tape_policy; `keeps` is None,
+    // or a function of a value's name, dtype, shape and operations, which says instead whether it is kept.
+    nb::tuple split(const nb::list& outputs, const nb::list& wanted, const std::string& policy, const nb::object& keeps,
+                    int threads) const {
         Graph graph = builder_.graph();
         for (nb::handle output : outputs) graph.outputs.push_back(id_of(output, "split"));
         gradient::SplitRequest request;
         for (nb::handle tensor : wanted) request.wanted.push_back(id_of(tensor, "split"));
-        request.policy.kind = keep == "balanced"  ? gradient::TapePolicy::Kind::balanced
-                              : keep == "all"     ? gradient::TapePolicy::Kind::save_all
-                              : keep == "nothing" ? gradient::TapePolicy::Kind::recompute_all
-                              : keep == "fewest"  ? gradient::TapePolicy::Kind::fewest_bytes
-                              : keep == "budget"  ? gradient::TapePolicy::Kind::budget
-                                                  : gradient::TapePolicy::Kind::chosen;
-        request.policy.bytes = bytes;
-        if (every >= 0) request.policy.every = every;
+        request.policy = value_or_raise(gradient::parse_tape_policy(policy));
         if (!keeps.is_none()) {
+            request.policy.kind = gradient::TapePolicy::Kind::chosen;
             request.policy.keeps = [&](const gradient::TapeCandidate& value) {
                 const std::string dtype(name(value.type->dtype));
                 return nb::cast<bool>(keeps(value.name, dtype, value.type->extents(), value.operations));
@@ -496,8 +491,8 @@ void bind_graph(nb::module_& module) {
         .def("gradient", &GraphOfCalls::gradient)
         .def("tangents", &GraphOfCalls::tangents)
         .def("batched", &GraphOfCalls::batched)
-        .def("split", &GraphOfCalls::split, nb::arg("outputs"), nb::arg("wanted"), nb::arg("keep"), nb::arg("bytes"),
-             nb::arg("keeps").none(), nb::arg("every"), nb::arg("threads"))
+        .def("split", &GraphOfCalls::split, nb::arg("outputs"), nb::arg("wanted"), nb::arg("policy"),
+             nb::arg("keeps").none(), nb::arg("threads"))
         .def_prop_ro("operations", &GraphOfCalls::operations)
         .def("print", &GraphOfCalls::print)
         .def("json", &GraphOfCalls::json)

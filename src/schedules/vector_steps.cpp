@@ -519,6 +519,8 @@ struct Gains {
     bool by_vectors = false;
     bool by_vectors_of_rows = true;  // if the steps only add
     bool in_turn = true;
+
+    bool any() const { return by_vectors || by_vectors_of_rows || in_turn; }
 };
 
 }  // namespace
@@ -534,6 +536,8 @@ std::optional<Kernel> in_vector_steps(const Kernel& kernel, const Target& target
         gains.in_turn = gains.in_turn && gains_in_turn(kernel, e);
     }
     for (auto& [ordered, gains] : scans) gains.in_turn = gains.in_turn && !streams_rows(kernel, ordered, target);
+    std::erase_if(scans, [](const auto& scan) { return !scan.second.any(); });
+    if (scans.empty()) return std::nullopt;
     Kernel made = copied(kernel);
     bool any = false;
     for (const auto& [ordered, gains] : scans) {

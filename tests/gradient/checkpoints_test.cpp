@@ -1,10 +1,8 @@
 // Scans that keep some of their states: the gradient is the same, in fewer states.
 #include <fmt/format.h>
 
-#include "backends/llvm/llvm_backend.h"
+#include "compiled.h"
 #include "differences.h"
-#include "evaluate/compare.h"
-#include "runtime/executable.h"
 #include "target/target.h"
 
 namespace heddle::gradient {
@@ -263,8 +261,6 @@ TEST(Checkpoints, AgreeWithDifferences) {
 }
 
 TEST(Checkpoints, RunCompiled) {
-    runtime::KernelCache cache(std::make_shared<backends::LlvmBackend>());
-    auto pool = std::make_shared<ThreadPool>(2);
     std::vector<Case> cases = cases_of(9);
     cases.push_back({"y = fisher(u, a, b)", {{"u", {300}, 0.1, 0.9}, {"a", {300}, 0.1, 0.9}, {"b", {20}, 0.1, 0.5}}});
     cases.push_back({"y = elman(x, w, r)", {{"x", {20, 5, 7}}, {"w", {33, 7}}, {"r", {33, 33}}}});
@@ -276,20 +272,7 @@ TEST(Checkpoints, RunCompiled) {
         ASSERT_TRUE(made) << render(made.error());
         EXPECT_TRUE(has_checkpoints(*made));
         std::mt19937 random(5);
-        auto feeds = with_adjoints(graph, *made, feeds_of(one, DType::float32, random), random);
-        auto expected = evaluate_graph_bounded(*made, feeds);
-        ASSERT_TRUE(expected) << render(expected.error());
-        auto plan = plan::make_plan(*made, detect_host(), {});
-        ASSERT_TRUE(plan) << render(plan.error());
-        EXPECT_TRUE(plan->notes.empty()) << render(plan->notes);
-        auto executable = runtime::Executable::make(std::move(*plan), cache, *pool);
-        ASSERT_TRUE(executable) << render(executable.error());
-        auto found = runtime::Session(*executable, pool).run(feeds);
-        ASSERT_TRUE(found) << render(found.error());
-        for (size_t i = 0; i < found->size(); ++i) {
-            auto comparison = compare_bounded((*found)[i], (*expected)[static_cast<size_t>(made->outputs[i])]);
-            EXPECT_TRUE(comparison.equal) << comparison.text();
-        }
+        expect_compiled(*made, with_adjoints(graph, *made, feeds_of(one, DType::float32, random), random));
     }
 }
 

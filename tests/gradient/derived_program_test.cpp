@@ -172,6 +172,26 @@ TEST(CompileJobs8, WhatNobodyNeedsIsNoResult) {
     }
 }
 
+// v reaches no output that has an adjoint, and z none of what has a tangent.
+TEST(CompileJobs8, WhatDependsOnNoShadowIsZeroInEachRow) {
+    const Graph graph = network();
+    const Graph reverse =
+        made(graph,
+             {.mode = Mode::combined, .width = 3, .activities = {constant, constant, batched, constant, batched}})
+            .graph;
+    const Graph forward =
+        made(graph, {.mode = Mode::forward, .width = 3, .activities = {constant, constant, batched, constant, batched}})
+            .graph;
+    std::mt19937 random(6);
+    const std::vector<TensorData> feeds = feeds_of(case_of_two, DType::float64, random);
+    const std::vector<TensorData> all = completed(reverse, feeds, random), found = outputs_of(reverse, all);
+    ASSERT_EQ(found.size(), 3u);
+    EXPECT_TRUE(agree(found[2], all[4])) << "the shadow, with nothing added";
+    const TensorData tangent = outputs_of(forward, completed(forward, feeds, random))[2];
+    EXPECT_EQ(tangent.shape(), (std::vector<int64_t>{3, 3, 5}));
+    for (int64_t i = 0; i < tangent.size(); ++i) EXPECT_EQ(tangent.real_at(i), 0);
+}
+
 TEST(CompileJobs9, WithRespectToANumber) {
     const Library own = library_with(R"yaml(
 wave: {inputs: {x: "$T[$n]", speed: "$T[]"}, index: "[$n]", outputs: {y: "$T"}, body: "y = sin(speed[] * x[@n])"}

@@ -1,12 +1,9 @@
 // Gradients of scans: what each step gives to the one before, held against differences, fused and compiled.
 #include <set>
 
-#include "backends/llvm/llvm_backend.h"
+#include "compiled.h"
 #include "differences.h"
 #include "equations/fusion.h"
-#include "evaluate/compare.h"
-#include "runtime/executable.h"
-#include "target/target.h"
 
 namespace heddle::gradient {
 namespace {
@@ -133,28 +130,13 @@ TEST(GradientOfScans, AreSharedByAllInputs) {
 }
 
 TEST(GradientOfScans, RunsCompiled) {
-    runtime::KernelCache cache(std::make_shared<backends::LlvmBackend>());
-    auto pool = std::make_shared<ThreadPool>(2);
     for (const Case& one : scan_cases()) {
         SCOPED_TRACE(one.text);
         const Graph graph = graph_of(one, DType::float32);
         auto made = gradient(graph, float_inputs(graph));
         ASSERT_TRUE(made) << render(made.error());
         std::mt19937 random(5);
-        auto feeds = with_adjoints(graph, *made, feeds_of(one, DType::float32, random), random);
-        auto expected = evaluate_graph_bounded(*made, feeds);
-        ASSERT_TRUE(expected) << render(expected.error());
-        auto plan = plan::make_plan(*made, detect_host(), {});
-        ASSERT_TRUE(plan) << render(plan.error());
-        EXPECT_TRUE(plan->notes.empty()) << render(plan->notes);
-        auto executable = runtime::Executable::make(std::move(*plan), cache, *pool);
-        ASSERT_TRUE(executable) << render(executable.error());
-        auto found = runtime::Session(*executable, pool).run(feeds);
-        ASSERT_TRUE(found) << render(found.error());
-        for (size_t i = 0; i < found->size(); ++i) {
-            auto comparison = compare_bounded((*found)[i], (*expected)[static_cast<size_t>(made->outputs[i])]);
-            EXPECT_TRUE(comparison.equal) << comparison.text();
-        }
+        expect_compiled(*made, with_adjoints(graph, *made, feeds_of(one, DType::float32, random), random));
     }
 }
 

@@ -1,24 +1,11 @@
 // Tangents and batches through the compiler, tangents of gradients, and rules of operators in forward mode. That they
 // are right is asked with every gradient (differences.h).
+#include "compiled.h"
 #include "differences.h"
-#include "evaluate/compare.h"
 #include "helpers/codes.h"
-#include "helpers/running.h"
 
 namespace heddle::gradient {
 namespace {
-
-void expect_compiled(const Graph& graph, const std::vector<TensorData>& feeds) {
-    auto expected = evaluate_graph_bounded(graph, feeds);
-    ASSERT_TRUE(expected) << render(expected.error());
-    auto pool = std::make_shared<ThreadPool>(2);
-    auto found = runtime::Session(compiled(plan_of(graph)), pool).run(feeds);
-    ASSERT_TRUE(found) << render(found.error());
-    for (size_t i = 0; i < found->size(); ++i) {
-        auto comparison = compare_bounded((*found)[i], (*expected)[static_cast<size_t>(graph.outputs[i])]);
-        EXPECT_TRUE(comparison.equal) << comparison.text() << print(graph);
-    }
-}
 
 TEST(Tangents, RunCompiled) {
     for (const Case& one : structured_cases()) {

@@ -4,22 +4,12 @@
 #include <functional>
 
 #include "helpers/codes.h"
+#include "helpers/programs.h"
 #include "helpers/running.h"
 #include "plan/donation.h"
-#include "symbolic/program.h"
 
 namespace heddle::plan {
 namespace {
-
-Graph graph_of(const std::string& calls, const std::vector<ProgramInput>& inputs) {
-    auto graph = build_program(std::make_shared<SourceText>("program", calls), library(), inputs);
-    EXPECT_TRUE(graph) << (graph ? "" : render(graph.error()));
-    return graph ? std::move(*graph) : Graph{};
-}
-
-ProgramInput input(const std::string& name, std::vector<int64_t> shape, DType dtype = DType::float32) {
-    return {name, {dtype, {shape.begin(), shape.end()}}};
-}
 
 // In two launches: y is read before it is overwritten by the second one.
 Graph two_launches() {

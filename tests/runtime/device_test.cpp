@@ -7,22 +7,12 @@
 
 #include "helpers/codes.h"
 #include "helpers/device_backend.h"
+#include "helpers/programs.h"
 #include "helpers/running.h"
 #include "runtime/prepared.h"
-#include "symbolic/program.h"
 
 namespace heddle::runtime {
 namespace {
-
-Graph graph_of(const std::string& calls, const std::vector<ProgramInput>& inputs) {
-    auto graph = build_program(std::make_shared<SourceText>("program", calls), library(), inputs);
-    EXPECT_TRUE(graph) << (graph ? "" : render(graph.error()));
-    return graph ? std::move(*graph) : Graph{};
-}
-
-ProgramInput input(const std::string& name, std::vector<int64_t> shape, DType dtype = DType::float32) {
-    return {name, {dtype, {shape.begin(), shape.end()}}};
-}
 
 // x [rows, 96] times a constant of as many columns, with its bias, and the softmax of it.
 Graph layer(int64_t rows) {
