@@ -273,10 +273,11 @@ private:
             if (!buffer) return fail(std::move(buffer.error()));
             packed.push_back(*buffer);
         }
-        for (const auto& source : scheduled->buffers) {
+        for (size_t i = 0; i < scheduled->buffers.size(); i++) {
+            const auto& source = scheduled->buffers[i];
             placed.launch.buffers.push_back(source.packing >= 0 ? packed[static_cast<size_t>(source.packing)]
                                             : source.elements >= 0
-                                                ? own_buffer(kernel.tensor(source.tensor), source.elements, memory)
+                                                ? own_buffer(scheduled->tree.memories[i], source.elements, memory)
                                                 : sources[static_cast<size_t>(source.tensor)]);
         }
         placed.launch.name = std::move(name);
@@ -318,7 +319,7 @@ private:
     }
 
     // What tasks of one launch share, and nobody else knows.
-    int32_t own_buffer(const schedules::KernelTensor& local, int64_t elements, Buffer::Kind memory) {
+    int32_t own_buffer(const schedules::Memory& local, int64_t elements, Buffer::Kind memory) {
         return add_buffer({.name = local.name,
                            .kind = memory,
                            .dtype = local.dtype,

@@ -246,7 +246,7 @@ void Assembly::add_shared(TensorIndex tensor) {
     }
     memories[static_cast<size_t>(tensor)] = next_id<MemoryId>(result.tree.memories);
     result.tree.memories.push_back({local.name, Memory::Kind::output, local.dtype, true, true, false, {}, {}});
-    result.buffers.push_back({tensor, -1, stride});
+    result.buffers.push_back({.elements = stride});
 }
 
 // Dimensions in the chosen order, rows padded to cache lines.

@@ -32,12 +32,12 @@ struct Packing {
     std::string map;  // equal (source buffer, map): equal contents. Numbers included
 };
 
-// Where buffer i of the tree comes from: a tensor of the kernel, or its packed form, or a local that all tasks share.
-// That is to be allocated, aligned and with slack.
+// Where buffer i of the tree comes from: a tensor of the kernel, or its packed form, or neither. That is to be allocated,
+// aligned and with slack, as Tree::memories[i] says: all tasks share it, and it may be no tensor of the kernel given.
 struct BufferSource {
     TensorIndex tensor = no_id;
     int packing = -1;       // of Scheduled::packings
-    int64_t elements = -1;  // of a local
+    int64_t elements = -1;  // where it is neither
 };
 
 struct Scheduled {

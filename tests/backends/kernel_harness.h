@@ -145,10 +145,11 @@ inline int32_t run(const Prepared& prepared, std::vector<Buffer*> buffers, const
     }
     std::vector<void*> pointers;
     std::list<Buffer> shared;
-    for (const auto& source : prepared.scheduled->buffers) {
+    for (size_t i = 0; i < prepared.scheduled->buffers.size(); i++) {
+        const auto& source = prepared.scheduled->buffers[i];
         if (source.elements >= 0) {
             KernelTensor dense;
-            dense.dtype = prepared.kernel.tensor(source.tensor).dtype;
+            dense.dtype = prepared.scheduled->tree.memories[i].dtype;
             dense.dimensions.push_back({source.elements, 1, 0, 0});
             pointers.push_back(shared.emplace_back(schedules::reference::make_buffer(dense)).data());
             continue;

@@ -237,6 +237,16 @@ followed_links:
       u[t, i] = c[t, i]
     y[i] = r[5, i]
     z[i] = d[5, i]
+followed_in_rounds:
+  doc: Checks of data are asked before a scan whose steps several cores share.
+  inputs: {source: "int64[$links]", to: "int64[$links]", x: "$T[$n]"}
+  index: "[]"
+  outputs: {y: "$T[$n]"}
+  body: |
+    scan t < 3:
+      let found[i < $n] = sum(k < $links if to[k] == i : r[t - 1, source[k]])
+      r[t, i < $n] = 0.5 * found[i] + sum(j < $n : sin(x[j] * r[t - 1, i])) from x[i]
+    y[i] = r[2, i]
 steps_by_turns:
   doc: The steps of a result do not lie side by side.
   inputs: {x: "$T[$n, ($n)]"}
@@ -476,6 +486,10 @@ TEST(WholePrograms, AScatterAtEachStep) {
         for (int64_t links : {1, 5, 200})
             check("y, z, u = followed_links(a, b, x, w)",
                   {{"a", {links}, n}, {"b", {links}, n}, {"x", {n}}, {"w", {links}}});
+}
+
+TEST(WholePrograms, ChecksAheadOfRounds) {
+    check("y = followed_in_rounds(a, b, x)", {{"a", {500}, 200}, {"b", {500}, 200}, {"x", {200}}});
 }
 
 TEST(WholePrograms, StepsByTurns) {
