@@ -330,6 +330,47 @@ Command add_grad(CLI::App& app, GradOptions& options) {
     return {command, &run.common, [&] { return differentiate_model(options); }};
 }
 
+Command add_compile(CLI::App& app, CompileOptions& options) {
+    auto* command = app.add_subcommand(
+        "compile", "Write a program that runs without Heddle: a library, an object or C (docs/compile.md)");
+    auto* model = command->add_option("model", options.model, "An ONNX model");
+    model->type_name("MODEL.onnx");
+    auto* call = command->add_option("--call", options.call, "Instead of a model: calls of operators");
+    call->type_name("'y = softmax(x, axis: 1)'")->excludes(model);
+    add_repeated(*command, "--input-type", options.input_types, "The type of an input of --call; repeated",
+                 "'x=float32[batch, 10]'");
+    command->add_option("-o,--output-dir", options.folder, "The folder to write to")->required()->type_name("DIR");
+    command->add_option("--name", options.name, "What the program's functions and files are called (the model's name)")
+        ->type_name("NAME");
+    add_repeated(*command, "--bind", options.bindings,
+                 "Sizes of dimensions that the model leaves open: one, or all of a range that the program is to take",
+                 "batch=4,seq=8:512:8");
+    add_repeated(*command, "--target", options.targets,
+                 "The machine that it is for: a file or native; repeated, and the first that runs is taken (AVX-512, "
+                 "then AVX2)",
+                 "TARGET");
+    check_words(*command->add_option("--emit", options.emit, "What to write")->capture_default_str(),
+                {"library", "object", "c"});
+    check_words(*command->add_option("--weights", options.weights, "Where weights lie: in it, or in a file to be mapped")
+                     ->capture_default_str(),
+                {"inside", "beside"});
+    command->add_option("--cc", options.compiler, "The C compiler that makes the part around the kernels, and links")
+        ->capture_default_str()
+        ->type_name("PROGRAM");
+    add_repeated(*command, "--cc-flag", options.flags, "A flag for it; repeated", "FLAG");
+    add_common(*command, options.common);
+    add_rules(*command, options.rules);
+    command->callback([model, call] {
+        if (model->empty() && call->empty()) throw CLI::RequiredError("model");
+    });
+    command->footer(
+        "Examples:\n"
+        "  heddle compile model.onnx -o out --bind batch=1:64\n"
+        "  heddle compile model.onnx -o out --emit c --weights beside\n"
+        "  heddle compile --call 'y = softmax(x)' --input-type 'x=float32[rows, 1000]' --bind rows=1:256 -o out\n");
+    return {command, &options.common, [&] { return compile_model(options); }};
+}
+
 Command add_verify(CLI::App& app, VerifyOptions& options) {
     auto* command =
         app.add_subcommand("verify", "Test rewrite rules on random instances; show where a wrong one fails");
@@ -471,6 +512,7 @@ int run(int count, char** arguments) {
     CompareOptions compare_options;
     GraphOptions graph_options;
     GradOptions grad_options;
+    CompileOptions compile_options;
     VerifyOptions verify_options;
     RewriteOptions rewrite_options;
     ConformanceOptions conformance_options;
@@ -483,6 +525,7 @@ int run(int count, char** arguments) {
                                            add_compare(app, compare_options),
                                            add_graph(app, graph_options),
                                            add_grad(app, grad_options),
+                                           add_compile(app, compile_options),
                                            add_verify(app, verify_options),
                                            add_rewrite(app, rewrite_options),
                                            add_cache_command(app, cache_options),

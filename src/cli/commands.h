@@ -144,6 +144,20 @@ struct CacheCommandOptions {
 };
 int show_cache(const CacheCommandOptions& options);
 
+struct CompileOptions {
+    CommonOptions common;
+    std::string model;                       // an ONNX file, or empty with `call`
+    std::string call;                        // a program
+    std::vector<std::string> input_types;    // of `call`: NAME=TYPE
+    std::vector<std::string> rules;
+    std::vector<std::string> bindings;       // "batch=1:64,seq=8:512:8"
+    std::vector<std::string> targets;        // files or names; empty: AVX-512 and AVX2
+    std::string folder, name;                // of the program; empty: the model's
+    std::string emit = "library", weights = "inside", compiler = "cc";
+    std::vector<std::string> flags;          // for the C compiler
+};
+int compile_model(const CompileOptions& options);
+
 struct TargetCommandOptions {
     CommonOptions common;
     CacheOptions cache;

@@ -64,6 +64,8 @@ Result<interchange::Dialect> open_environment(const std::string& name) {
     return interchange::open_dialect(name, data_folder("environments"));
 }
 
+std::string exported_folder() { return data_folder("exported").string(); }
+
 namespace {
 
 Result<TensorData> read_tensor_file(const std::string& path) {

@@ -31,6 +31,9 @@ Result<Library> open_libraries(const CommonOptions& options);
 // An environment of graph documents: a file, or a name of the environments beside the program.
 Result<interchange::Dialect> open_environment(const std::string& name);
 
+// The folder with the fixed parts of exported programs (artefact/artefact.h).
+std::string exported_folder();
+
 // NAME=FILE. Codes cli.input, and those of reading files.
 Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::string>& texts);
 

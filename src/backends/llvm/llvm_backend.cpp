@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -177,10 +178,11 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Gate& ga
 }
 
 Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, const Tree& tree,
-                                                  llvm::TargetMachine& machine, const Gate& gate) {
+                                                  const std::string& name, llvm::TargetMachine& machine,
+                                                  const Gate& gate) {
     const llvm::MCSubtargetInfo& can = *machine.getMCSubtargetInfo();
     const int widest = can.checkFeatures("+avx512bw,+avx512vl") ? 64 : can.checkFeatures("+avx2") ? 32 : 16;
-    std::unique_ptr<llvm::Module> module = build_module(context, tree, kernel_name, widest);
+    std::unique_ptr<llvm::Module> module = build_module(context, tree, name, widest);
     module->setTargetTriple(machine.getTargetTriple().str());
     module->setDataLayout(machine.createDataLayout());
     std::string error;
@@ -196,10 +198,11 @@ Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, co
     return module;
 }
 
-Result<std::string> generate(const Tree& tree, llvm::TargetMachine& machine, llvm::CodeGenFileType kind, Gate& gate) {
+Result<std::string> generate(const Tree& tree, const std::string& name, llvm::TargetMachine& machine,
+                             llvm::CodeGenFileType kind, Gate& gate) {
     llvm::LLVMContext context;
     context.setOptPassGate(gate);
-    auto module = make_module(context, tree, machine, gate);
+    auto module = make_module(context, tree, name, machine, gate);
     if (!module) return fail(module.error());
     if (!gate.is_open()) return cancelled();
     llvm::SmallString<0> code;
@@ -213,17 +216,27 @@ Result<std::string> generate(const Tree& tree, llvm::TargetMachine& machine, llv
     return std::string(code.str());
 }
 
-Result<std::string> generate_image(const Tree& tree, llvm::TargetMachine& machine, Gate& gate) {
-    auto object = generate(tree, machine, llvm::CodeGenFileType::ObjectFile, gate);
-    if (!object) return object;
-    return image_of(*object, kernel_name);
-}
+// What a kernel's code is called in its object file; an image is what is made of it for this process.
+struct Form {
+    std::vector<std::string> names;  // by tree; none: an image each
+
+    Result<std::string> make(size_t i, const Tree& tree, llvm::TargetMachine& machine, Gate& gate) const {
+        const std::string name = names.empty() ? kernel_name : names[i];
+        auto object = generate(tree, name, machine, llvm::CodeGenFileType::ObjectFile, gate);
+        return object && names.empty() ? image_of(*object, name) : object;
+    }
+};
 
 // Kernels that some threads take in turn, while another may wait for them, and not to the end.
 class Work {
 public:
-    Work(const std::vector<const Tree*>& trees, const Target& target, std::shared_ptr<const void> owner)
-        : trees_(trees), target_(target), owner_(std::move(owner)), made_(trees.size()), order_(trees.size()) {
+    Work(const std::vector<const Tree*>& trees, Form form, const Target& target, std::shared_ptr<const void> owner)
+        : trees_(trees),
+          form_(std::move(form)),
+          target_(target),
+          owner_(std::move(owner)),
+          made_(trees.size()),
+          order_(trees.size()) {
         std::iota(order_.begin(), order_.end(), size_t{0});
         std::ranges::stable_sort(order_, std::greater(), [&](size_t i) { return trees_[i]->expressions.size(); });
     }
@@ -234,7 +247,7 @@ public:
         auto machine = target_machine(target_);
         for (size_t next = next_++; next < order_.size() && gate_.is_open(); next = next_++) {
             const size_t i = order_[next];
-            made_[i] = machine ? image_for(*trees_[i], **machine) : fail(machine.error());
+            made_[i] = machine ? code_for(i, **machine) : fail(machine.error());
             std::lock_guard lock(mutex_);
             done_++;
             changed_.notify_one();
@@ -269,10 +282,10 @@ public:
     }
 
 private:
-    // What is thrown is for who takes the images, not for a thread of ours.
-    Result<std::string> image_for(const Tree& tree, llvm::TargetMachine& machine) {
+    // What is thrown is for who takes the code, not for a thread of ours.
+    Result<std::string> code_for(size_t i, llvm::TargetMachine& machine) {
         try {
-            return generate_image(tree, machine, gate_);
+            return form_.make(i, *trees_[i], machine, gate_);
         } catch (...) {
             std::lock_guard lock(mutex_);
             if (!thrown_) thrown_ = std::current_exception();
@@ -281,6 +294,7 @@ private:
     }
 
     const std::vector<const Tree*> trees_;
+    const Form form_;
     const Target target_;
     const std::shared_ptr<const void> owner_;
     std::vector<Result<std::string>> made_;
@@ -309,7 +323,7 @@ Result<std::vector<std::string>> LlvmBackend::objects(const std::vector<const Tr
                                                       std::shared_ptr<const void> owner) {
     settle();
     const bool may_leave = owner != nullptr;
-    const auto work = std::make_shared<Work>(trees, target, std::move(owner));
+    const auto work = std::make_shared<Work>(trees, Form{}, target, std::move(owner));
     const size_t most = std::min(trees.size(), static_cast<size_t>(std::max(threads, 1)));
     std::vector<std::thread> workers;
     // This thread works too where it need not tell anybody.
@@ -342,11 +356,27 @@ Result<std::shared_ptr<CompiledKernels>> LlvmBackend::link(const std::vector<std
     return load_images(objects);
 }
 
+Result<std::vector<std::string>> object_files(const std::vector<const Tree*>& trees,
+                                              const std::vector<std::string>& names, const Target& target, int threads,
+                                              Progress* progress) {
+    assert(names.size() == trees.size());
+    if (trees.empty()) return std::vector<std::string>();
+    Work work(trees, Form{names}, target, nullptr);
+    std::vector<std::thread> workers;
+    for (int t = progress ? 0 : 1; t < threads; t++) workers.emplace_back([&] { work.run(); });
+    if (progress)
+        work.wait(*progress);
+    else
+        work.run();
+    for (std::thread& worker : workers) worker.join();
+    return work.take();
+}
+
 Result<std::string> LlvmBackend::source(const Tree& tree, const Target& target) {
     auto machine = target_machine(target);
     if (!machine) return fail(machine.error());
     Gate gate;
-    return generate(tree, **machine, llvm::CodeGenFileType::AssemblyFile, gate);
+    return generate(tree, kernel_name, **machine, llvm::CodeGenFileType::AssemblyFile, gate);
 }
 
 }  // namespace heddle::backends

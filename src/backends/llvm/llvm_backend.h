@@ -38,4 +38,10 @@ private:
     std::vector<std::thread> leaving_;  // at work on what was cancelled
 };
 
+// Object files for a linker, by tree: each has one function that others see, of the tree's name, and calls nothing.
+// Codes of the backend, support.cancelled.
+Result<std::vector<std::string>> object_files(const std::vector<const schedules::Tree*>& trees,
+                                              const std::vector<std::string>& names, const Target& target, int threads,
+                                              Progress* progress = nullptr);
+
 }  // namespace heddle::backends

@@ -1,0 +1,226 @@
+#include "artefact/artefact.h"
+
+#include <cctype>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "artefact/c_writer.h"
+#include "artefact/manifest.h"
+#include "artefact/toolchain.h"
+#include "backends/llvm/llvm_backend.h"
+#include "cache/hash.h"
+#include "support/file.h"
+
+namespace heddle::artefact {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::unexpected<Diagnostics> bad_folder(const std::string& folder, std::string reason) {
+    return fail({.code = "artefact.folder",
+                 .summary = fmt::format("cannot write to the folder '{}'", folder),
+                 .reason = std::move(reason)});
+}
+
+// A folder beside the one that is asked for, which is gone in the end.
+class Workshop {
+public:
+    ~Workshop() {
+        std::error_code ignored;
+        if (!path_.empty()) fs::remove_all(path_, ignored);
+    }
+
+    Result<void> open(const fs::path& folder) {
+        std::error_code problem;
+        fs::create_directories(folder, problem);
+        if (problem) return bad_folder(folder.string(), problem.message());
+        std::string name = (folder / ".compile-XXXXXX").string();
+        if (!mkdtemp(name.data())) return bad_folder(folder.string(), "no folder can be made in it");
+        path_ = name;
+        return {};
+    }
+
+    std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+private:
+    fs::path path_;
+};
+
+class ArtefactWriter {
+public:
+    ArtefactWriter(const Program& program, const std::string& folder, const ArtefactOptions& options)
+        : program_(program), folder_(folder), options_(options) {}
+
+    Result<std::vector<WrittenFile>> write() {
+        if (auto read = read_driver(); !read) return fail(std::move(read.error()));
+        if (auto open = workshop_.open(folder_); !open) return fail(std::move(open.error()));
+        if (auto made = make_files(); !made) return fail(std::move(made.error()));
+        for (const std::string& name : made_) {
+            std::error_code problem;
+            const auto bytes = static_cast<int64_t>(fs::file_size(workshop_.file(name), problem));
+            files_.push_back({(folder_ / name).string(), bytes});
+        }
+        auto digest = digest_of_files();
+        if (!digest) return fail(std::move(digest.error()));
+        const std::string manifest = program_.name + ".json";
+        const std::string text = manifest_text(program_, options_, files_, *digest);
+        if (auto done = add(manifest, text); !done) return fail(std::move(done.error()));
+        files_.push_back({(folder_ / manifest).string(), static_cast<int64_t>(text.size())});
+        if (auto moved = move_all(); !moved) return fail(std::move(moved.error()));
+        return std::move(files_);
+    }
+
+private:
+    Result<void> read_driver() {
+        constexpr int64_t most = 1 << 20;
+        auto header = read_file(options_.driver_folder + "/heddle_program.h", most);
+        if (!header) return fail(std::move(header.error()));
+        auto program = read_file(options_.driver_folder + "/heddle_program.c", most);
+        if (!program) return fail(std::move(program.error()));
+        driver_ = {std::move(*header), std::move(*program)};
+        return {};
+    }
+
+    Result<void> add(const std::string& name, std::string_view text) {
+        made_.push_back(name);
+        return write_file(workshop_.file(name), text);
+    }
+
+    Result<void> make_files() {
+        const std::string& name = program_.name;
+        if (auto done = add(name + ".h", header_text(program_, driver_)); !done) return done;
+        const bool in_c = options_.emit == Emit::c;
+        if (options_.weights_beside || !in_c) {
+            if (auto done = write_weights(); !done) return done;
+        }
+        if (options_.weights_beside) made_.push_back(name + ".weights");
+        const WeightsIn weights = options_.weights_beside ? WeightsIn::beside
+                                  : in_c                  ? WeightsIn::text
+                                                          : WeightsIn::assembly;
+        const std::string text = c_text(program_, driver_, {in_c, weights, workshop_.file(name + ".weights")});
+        if (in_c) return add(name + ".c", text);
+        if (auto done = write_file(workshop_.file(name + ".c"), text); !done) return done;
+        return link();
+    }
+
+    Result<void> write_weights() {
+        std::string bytes;
+        bytes.reserve(static_cast<size_t>(program_.weights.bytes()));
+        program_.weights.write([&](std::span<const std::byte> part) {
+            bytes.append(reinterpret_cast<const char*>(part.data()), part.size());
+        });
+        return write_file(workshop_.file(program_.name + ".weights"), bytes);
+    }
+
+    Result<std::vector<std::string>> write_kernels() {
+        std::vector<std::string> paths;
+        for (size_t v = 0; v < program_.variants.size(); v++) {
+            const Variant& variant = program_.variants[v];
+            std::vector<const schedules::Tree*> trees;
+            std::vector<std::string> names;
+            for (size_t k = 0; k < variant.kernels.size(); k++) {
+                trees.push_back(variant.kernels[k].tree.get());
+                names.push_back(kernel_name(program_, v, k));
+            }
+            if (options_.progress) options_.progress->begin(Stage::code, static_cast<int64_t>(trees.size()));
+            auto objects =
+                backends::object_files(trees, names, variant.target, options_.threads, options_.progress);
+            if (!objects) return fail(std::move(objects.error()));
+            for (size_t k = 0; k < objects->size(); k++) {
+                paths.push_back(workshop_.file(names[k] + ".o"));
+                if (auto done = write_file(paths.back(), (*objects)[k]); !done) return fail(std::move(done.error()));
+            }
+        }
+        return paths;
+    }
+
+    Result<void> link() {
+        auto kernels = write_kernels();
+        if (!kernels) return fail(std::move(kernels.error()));
+        const std::string& name = program_.name;
+        const bool library = options_.emit == Emit::library;
+        const std::string made = library ? fmt::format("lib{}.so", name) : name + ".o";
+        // Names of files and flags, which are too many for a command line.
+        std::string arguments;
+        const auto argue = [&](const std::string& word) {
+            arguments += '"';
+            for (char c : word) arguments += c == '"' || c == '\\' ? fmt::format("\\{}", c) : std::string(1, c);
+            arguments += "\"\n";
+        };
+        for (const std::string& flag : options_.flags) argue(flag);
+        for (const char* flag : {"-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-nostdlib", "-Wl,--build-id=none"})
+            argue(flag);
+        if (library) {
+            for (const char* flag : {"-shared", "-Wl,-z,noexecstack", "-Wl,--gc-sections", "-Wl,-s"}) argue(flag);
+            argue("-Wl,-soname," + made);
+        } else {
+            argue("-r");
+        }
+        argue(workshop_.file(name + ".c"));
+        for (const std::string& path : *kernels) argue(path);
+        argue("-o");
+        argue(workshop_.file(made));
+        if (library) argue("-lgcc");  // what __builtin_cpu_supports asks
+        const std::string list = workshop_.file("arguments");
+        if (auto done = write_file(list, arguments); !done) return done;
+        made_.push_back(made);
+        return run_tool({options_.compiler, "@" + list});
+    }
+
+    Result<std::string> digest_of_files() {
+        std::string all;
+        for (const std::string& name : made_) {
+            auto file = map_file(workshop_.file(name));
+            if (!file) return fail(std::move(file.error()));
+            all += fmt::format("{} {}\n", name, cache::digest(file->bytes, file->owner));
+        }
+        return cache::digest(all);
+    }
+
+    Result<void> move_all() {
+        for (const std::string& name : made_) {
+            std::error_code problem;
+            fs::rename(workshop_.file(name), folder_ / name, problem);
+            if (!problem) continue;
+            for (const std::string& other : made_) {
+                std::error_code ignored;
+                fs::remove(folder_ / other, ignored);
+            }
+            return bad_folder(folder_.string(), problem.message());
+        }
+        return {};
+    }
+
+    const Program& program_;
+    const fs::path folder_;
+    const ArtefactOptions& options_;
+    DriverTexts driver_;
+    Workshop workshop_;
+    std::vector<std::string> made_;
+    std::vector<WrittenFile> files_;
+};
+
+}  // namespace
+
+Result<std::vector<WrittenFile>> write_artefact(const Program& program, const std::string& folder,
+                                                const ArtefactOptions& options) {
+    return ArtefactWriter(program, folder, options).write();
+}
+
+std::string identifier_of(const std::string& text) {
+    std::string name;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        const bool word = byte < 0x80 && std::isalnum(byte) != 0;
+        if (word)
+            name += static_cast<char>(std::tolower(byte));
+        else if (!name.empty() && name.back() != '_')
+            name += '_';
+    }
+    while (name.ends_with('_')) name.pop_back();
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) name.insert(0, "program_");
+    return name;
+}
+
+}  // namespace heddle::artefact

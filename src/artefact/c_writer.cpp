@@ -1,0 +1,317 @@
+#include "artefact/c_writer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "artefact/processor.h"
+#include "backends/c/c_source.h"
+
+namespace heddle::artefact {
+namespace {
+
+// A text of C.
+std::string quoted(const std::string& text) {
+    std::string result = "\"";
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\')
+            result += fmt::format("\\{}", c);
+        else if (byte >= 0x20 && byte < 0x7f && c != '?')
+            result += c;
+        else
+            result += fmt::format("\\{:03o}", byte);
+    }
+    return result + "\"";
+}
+
+// Words of a comment: nothing ends it.
+std::string in_comment(std::string text) {
+    for (size_t at = 0; (at = text.find("*/", at)) != std::string::npos;) text.replace(at, 2, "* /");
+    std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+    return text;
+}
+
+std::string integer(int64_t value) {
+    return value == std::numeric_limits<int64_t>::min() ? "(-9223372036854775807LL - 1)" : fmt::format("{}", value);
+}
+
+// "static const TYPE NAME[] = {...};", with many rows a line. C has no arrays of nothing.
+template <typename Row>
+void add_array(std::string& text, std::string_view type, const std::string& name, const std::vector<Row>& rows,
+               const std::function<std::string(const Row&)>& of) {
+    text += fmt::format("static const {} {}[] = {{", type, name);
+    size_t width = 200;
+    for (const Row& row : rows) {
+        const std::string one = of(row) + ",";
+        if (width + one.size() > 118) {
+            text += "\n    ";
+            width = 4;
+        }
+        text += one;
+        width += one.size();
+    }
+    text += rows.empty() ? "0};\n" : "\n};\n";
+}
+
+void add_integers(std::string& text, std::string_view type, const std::string& name, const std::vector<int64_t>& rows) {
+    add_array<int64_t>(text, type, name, rows, [](const int64_t& value) { return integer(value); });
+}
+
+struct DlpackType {
+    int code, bits;
+};
+DlpackType dlpack_type(DType dtype) {
+    const int bits = static_cast<int>(bytes(dtype)) * 8;
+    if (is_bool(dtype)) return {6, 8};
+    if (is_complex(dtype)) return {5, bits};
+    if (dtype == DType::bfloat16) return {4, 16};
+    if (is_float(dtype)) return {2, bits};
+    return {info(dtype).kind == DTypeClass::unsigned_integer ? 1 : 0, bits};
+}
+
+std::string filling_text(const BufferRow& row) {
+    if (row.kind != plan::Buffer::Kind::margins) return "{0}";
+    TensorData element(row.dtype, {});
+    if (is_float(row.dtype))
+        element.set_real(0, row.filling);
+    else
+        element.set_integer(0, static_cast<int64_t>(row.filling));
+    std::vector<int> pattern;
+    for (int64_t i = 0; i < bytes(row.dtype); i++) pattern.push_back(static_cast<int>(element.data()[i]));
+    return fmt::format("{{{}}}", fmt::join(pattern, ","));
+}
+
+int kind_number(plan::Buffer::Kind kind) {
+    switch (kind) {
+    case plan::Buffer::Kind::input: return 0;
+    case plan::Buffer::Kind::output: return 1;
+    case plan::Buffer::Kind::constant:
+    case plan::Buffer::Kind::prepared: return 2;
+    case plan::Buffer::Kind::workspace: return 3;
+    case plan::Buffer::Kind::margins: break;
+    }
+    return 4;
+}
+
+class CWriter {
+public:
+    CWriter(const Program& program, const DriverTexts& texts, const CWriterOptions& options)
+        : program_(program), texts_(texts), options_(options) {}
+
+    std::string write() {
+        text_ = fmt::format("/* The program '{}' as heddle compile has written it. */\n", program_.name);
+        add_limits();
+        text_ += texts_.header + "\n" + texts_.program + "\n/* ---- the program */\n\n";
+        add_weights();
+        for (size_t v = 0; v < program_.variants.size(); v++) {
+            add_kernels(v);
+            for (size_t g = 0; g < program_.variants[v].groups.size(); g++) add_group(v, g);
+        }
+        std::vector<int64_t> table = program_.table;
+        for (const Variant& variant : program_.variants) {
+            for (const Group& group : variant.groups)
+                table.insert(table.end(), group.first_sizes.begin(), group.first_sizes.end());
+        }
+        add_integers(text_, "int64_t", "heddle_table", table);
+        add_arguments();
+        add_dimensions();
+        add_variants();
+        add_program();
+        return std::move(text_);
+    }
+
+private:
+    void add_limits() {
+        size_t buffers = 1;
+        for (const Variant& variant : program_.variants) {
+            for (const Group& group : variant.groups)
+                for (const LaunchRow& launch : group.launches) buffers = std::max(buffers, launch.buffers.size());
+        }
+        text_ += fmt::format("#define HEDDLE_BUFFERS {}\n#define HEDDLE_DIMENSIONS {}\n", buffers,
+                             std::max<size_t>(1, program_.grid.dimensions().size()));
+    }
+
+    void add_weights() {
+        if (options_.weights == WeightsIn::assembly) {
+            text_ += fmt::format(
+                "extern const unsigned char {0}_weights[] __attribute__((visibility(\"hidden\")));\n"
+                "__asm__(\".section .rodata\\n.balign 64\\n.global {0}_weights\\n.hidden {0}_weights\\n{0}_weights:\\n\"\n"
+                "        \".incbin \\\"\" {1} \"\\\"\\n.previous\\n\");\n",
+                program_.name, quoted(options_.weights_path));
+        }
+        if (options_.weights != WeightsIn::text) return;
+        text_ += fmt::format("static const unsigned char {}_weights[] __attribute__((aligned(64))) = {{\n",
+                             program_.name);
+        size_t column = 0;
+        program_.weights.write([&](std::span<const std::byte> bytes) {
+            for (const std::byte byte : bytes) {
+                text_ += fmt::format("{},", static_cast<int>(byte));
+                if (++column % 32 == 0) text_ += '\n';
+            }
+        });
+        text_ += "\n};\n";
+    }
+
+    void add_kernels(size_t v) {
+        const Variant& variant = program_.variants[v];
+        std::vector<std::string> names;
+        for (size_t k = 0; k < variant.kernels.size(); k++) {
+            names.push_back(kernel_name(program_, v, k));
+            text_ += options_.kernels_in_c
+                         ? "static " + without_include(backends::c_source(*variant.kernels[k].tree, names.back()),
+                                                       names.back())
+                         : fmt::format("extern int32_t {}(void* const*, const int64_t*, int64_t, int64_t) "
+                                       "__attribute__((visibility(\"hidden\")));\n",
+                                       names.back());
+        }
+        add_array<std::string>(text_, "heddle_kernel", fmt::format("heddle_kernels_{}", v), names,
+                               [](const std::string& name) { return name; });
+        text_ += processor_test(variant.target, fmt::format("heddle_runs_here_{}", v));
+    }
+
+    // The text of a kernel begins with what it includes and the types it defines; its function is for this file alone.
+    static std::string without_include(std::string text, const std::string& function) {
+        const size_t at = text.find("int32_t " + function + "(");
+        text.insert(at, "static ");
+        return text.replace(0, text.find('\n') + 1, "");
+    }
+
+    void add_group(size_t v, size_t g) {
+        const Group& group = program_.variants[v].groups[g];
+        const std::string suffix = fmt::format("_{}_{}", v, g);
+        add_array<Column>(text_, "heddle_column", "heddle_columns" + suffix, group.columns, [](const Column& column) {
+            return fmt::format("{{{},{},{},{},{}}}", static_cast<int>(column.form), column.a, column.b,
+                               integer(column.factor), integer(column.offset));
+        });
+        add_array<int32_t>(text_, "int32_t", "heddle_columns_of" + suffix, group.columns_of,
+                           [](const int32_t& value) { return std::to_string(value); });
+        add_array<BufferRow>(text_, "heddle_buffer", "heddle_buffers" + suffix, group.buffers, [](const BufferRow& row) {
+            return fmt::format("{{{},{},{},{},{},{},{}}}", kind_number(row.kind), row.index, row.place, row.base,
+                               row.bytes, bytes(row.dtype), filling_text(row));
+        });
+        std::vector<int64_t> lists;
+        add_array<LaunchRow>(text_, "heddle_launch", "heddle_launches" + suffix, group.launches,
+                             [&](const LaunchRow& row) {
+                                 const size_t begin = lists.size();
+                                 lists.insert(lists.end(), row.buffers.begin(), row.buffers.end());
+                                 return fmt::format("{{{},{},{},{},{},{},{}}}", row.kernel, begin, row.buffers.size(),
+                                                    row.numbers, row.tasks, row.rounds, row.ends_batch ? 1 : 0);
+                             });
+        add_integers(text_, "int32_t", "heddle_lists" + suffix, lists);
+    }
+
+    void add_arguments() {
+        std::vector<int64_t> axes;
+        const auto add = [&](const char* list, const std::vector<Argument>& arguments) {
+            add_array<Argument>(text_, "heddle_argument", list, arguments, [&](const Argument& argument) {
+                const size_t begin = axes.size();
+                for (size_t d = 0; d < argument.axes.size(); d++)
+                    axes.push_back(argument.axes[d] >= 0 ? argument.axes[d] : -1 - argument.shape[d]);
+                const DlpackType type = dlpack_type(argument.dtype);
+                return fmt::format("{{{},{},{},{},{}}}", quoted(argument.name), argument.shape.size(), type.code,
+                                   type.bits, begin);
+            });
+        };
+        add("heddle_inputs", program_.inputs);
+        add("heddle_outputs", program_.outputs);
+        add_integers(text_, "int64_t", "heddle_axes", axes);
+    }
+
+    void add_dimensions() {
+        add_array<Dimension>(text_, "heddle_dimension", "heddle_dimensions", program_.grid.dimensions(),
+                             [](const Dimension& dimension) {
+                                 return fmt::format("{{{},{},{},{}}}", quoted(dimension.name), dimension.from,
+                                                    dimension.step, dimension.count());
+                             });
+    }
+
+    void add_variants() {
+        size_t first_sizes = program_.table.size();
+        std::string rows;
+        for (size_t v = 0; v < program_.variants.size(); v++) {
+            const Variant& variant = program_.variants[v];
+            std::string groups;
+            for (size_t g = 0; g < variant.groups.size(); g++) {
+                const Group& group = variant.groups[g];
+                groups += fmt::format(
+                    "    {{heddle_columns_{0}_{1}, heddle_columns_of_{0}_{1}, heddle_buffers_{0}_{1}, "
+                    "heddle_launches_{0}_{1},\n     heddle_lists_{0}_{1}, {2}, {3}, {4}, {5}, {6}}},\n",
+                    v, g, group.columns.size(), group.columns_of.size(), group.buffers.size(), group.launches.size(),
+                    first_sizes);
+                first_sizes += group.first_sizes.size();
+            }
+            text_ += fmt::format("static const heddle_group heddle_groups_{}[] = {{\n{}}};\n", v, groups);
+            for (const auto& [name, list] : {std::pair("group_of", &variant.group_of), std::pair("rank_of", &variant.rank_of)})
+                add_integers(text_, "int32_t", fmt::format("heddle_{}_{}", name, v), {list->begin(), list->end()});
+            rows += fmt::format("    {{heddle_runs_here_{0}, heddle_kernels_{0}, heddle_groups_{0}, heddle_group_of_{0}, "
+                                "heddle_rank_of_{0}}},\n",
+                                v);
+        }
+        text_ += fmt::format("static const heddle_variant heddle_variants[] = {{\n{}}};\n", rows);
+    }
+
+    void add_program() {
+        const std::string weights =
+            options_.weights == WeightsIn::beside ? std::string("0") : program_.name + "_weights";
+        text_ += fmt::format(
+            "static const heddle_program heddle_this = {{\n    heddle_inputs, heddle_outputs, heddle_axes, "
+            "heddle_dimensions, heddle_variants, heddle_table,\n    {}, {}, {}, {}, {}}};\n\n",
+            weights, program_.inputs.size(), program_.outputs.size(), program_.grid.dimensions().size(),
+            program_.variants.size());
+        text_ += fmt::format(
+            "#define HEDDLE_PUBLIC __attribute__((visibility(\"default\")))\n"
+            "HEDDLE_PUBLIC int32_t {0}_output_shape(heddle_call* call, int32_t output, int64_t* shape) {{\n"
+            "    return heddle_program_output_shape(&heddle_this, call, output, shape);\n}}\n"
+            "HEDDLE_PUBLIC int64_t {0}_workspace_bytes(heddle_call* call) {{\n"
+            "    return heddle_program_workspace_bytes(&heddle_this, call);\n}}\n"
+            "HEDDLE_PUBLIC int32_t {0}_run(heddle_call* call) {{ return heddle_program_run(&heddle_this, call); }}\n",
+            program_.name);
+    }
+
+    const Program& program_;
+    const DriverTexts& texts_;
+    const CWriterOptions& options_;
+    std::string text_;
+};
+
+std::string argument_lines(const char* what, const std::vector<Argument>& arguments) {
+    std::string text;
+    for (size_t i = 0; i < arguments.size(); i++)
+        text += fmt::format(" * {} {}: {}: {}[{}]\n", what, i, in_comment(arguments[i].name), name(arguments[i].dtype),
+                            in_comment(fmt::format("{}", fmt::join(arguments[i].sizes, ", "))));
+    return text;
+}
+
+}  // namespace
+
+std::string kernel_name(const Program& program, size_t variant, size_t kernel) {
+    return fmt::format("{}_kernel_{}_{}", program.name, variant, kernel);
+}
+
+std::string header_text(const Program& program, const DriverTexts& texts) {
+    std::string dimensions;
+    for (const Dimension& dimension : program.grid.dimensions())
+        dimensions += fmt::format(" * {} from {} to {} by {}\n", in_comment(dimension.name), dimension.from,
+                                  dimension.to, dimension.step);
+    return fmt::format("{0}\n/* The program '{1}'.\n{2}{3}{4} */\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n"
+                       "/* Writes the output's sizes to `shape`, for the inputs of the call; its rank. */\n"
+                       "int32_t {1}_output_shape(heddle_call* call, int32_t output, int64_t* shape);\n"
+                       "/* That a run needs, for the inputs and workers of the call. */\n"
+                       "int64_t {1}_workspace_bytes(heddle_call* call);\n"
+                       "int32_t {1}_run(heddle_call* call);\n"
+                       "#ifdef __cplusplus\n}}\n#endif\n",
+                       texts.header, program.name, argument_lines("input", program.inputs),
+                       argument_lines("output", program.outputs), dimensions);
+}
+
+std::string c_text(const Program& program, const DriverTexts& texts, const CWriterOptions& options) {
+    return CWriter(program, texts, options).write();
+}
+
+}  // namespace heddle::artefact

@@ -1,0 +1,35 @@
+// A program as one C file: its tables and what follows them (exported/heddle_program.c). Kernels are C in the same file,
+// or object code beside it.
+#pragma once
+
+#include <string>
+
+#include "artefact/program.h"
+
+namespace heddle::artefact {
+
+// The fixed parts of every exported program, as text.
+struct DriverTexts {
+    std::string header;   // heddle_program.h
+    std::string program;  // heddle_program.c
+};
+
+enum class WeightsIn : uint8_t {
+    text,      // numbers in the C file
+    assembly,  // the file `weights_path`, taken in by the assembler (GCC and clang)
+    beside,    // a file that the caller maps
+};
+
+struct CWriterOptions {
+    bool kernels_in_c = false;
+    WeightsIn weights = WeightsIn::beside;
+    std::string weights_path;
+};
+
+// The name of a kernel's function.
+std::string kernel_name(const Program& program, size_t variant, size_t kernel);
+// What callers include: the fixed header, and the program's three functions with their inputs and outputs.
+std::string header_text(const Program& program, const DriverTexts& texts);
+std::string c_text(const Program& program, const DriverTexts& texts, const CWriterOptions& options);
+
+}  // namespace heddle::artefact

@@ -1,0 +1,93 @@
+#include "artefact/manifest.h"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "inference/build_info.h"
+
+namespace heddle::artefact {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A size that is always the same is a number.
+Json argument_json(const Argument& argument) {
+    Json shape = Json::array();
+    for (size_t d = 0; d < argument.shape.size(); d++) {
+        const std::string& text = argument.sizes[d];
+        text == std::to_string(argument.shape[d]) ? shape.push_back(argument.shape[d]) : shape.push_back(text);
+    }
+    return {{"name", argument.name}, {"dtype", std::string(name(argument.dtype))}, {"shape", shape}};
+}
+
+Json arguments_json(const std::vector<Argument>& arguments) {
+    Json list = Json::array();
+    for (const Argument& argument : arguments) list.push_back(argument_json(argument));
+    return list;
+}
+
+// The sizes of a group, by the ranges that they lie within.
+Json ranges_json(const Group& group, const SizeGrid& grid) {
+    Json ranges = Json::object();
+    const auto first = grid.numbers(group.sizes.front());
+    std::vector<int64_t> least = first, most = first;
+    for (int64_t size : group.sizes) {
+        const auto numbers = grid.numbers(size);
+        for (size_t d = 0; d < numbers.size(); d++) {
+            least[d] = std::min(least[d], numbers[d]);
+            most[d] = std::max(most[d], numbers[d]);
+        }
+    }
+    for (size_t d = 0; d < least.size(); d++) {
+        const Dimension& dimension = grid.dimensions()[d];
+        ranges[dimension.name] = {dimension.size(least[d]), dimension.size(most[d])};
+    }
+    return ranges;
+}
+
+Json variant_json(const Variant& variant, const SizeGrid& grid) {
+    Json groups = Json::array();
+    for (const Group& group : variant.groups) {
+        groups.push_back({{"sizes", group.sizes.size()},
+                          {"within", ranges_json(group, grid)},
+                          {"launches", group.launches.size()},
+                          {"workspace_bytes", group.workspace_text},
+                          {"scratch_bytes_each_worker", group.scratch_text},
+                          {"table_bytes", 8 * (group.columns.size() + group.columns_of.size())}});
+    }
+    return {{"target", Json::parse(print(variant.target), nullptr, false)},
+            {"kernels", variant.kernels.size()},
+            {"groups", groups}};
+}
+
+}  // namespace
+
+std::string manifest_text(const Program& program, const ArtefactOptions& options, const std::vector<WrittenFile>& files,
+                          const std::string& digest) {
+    Json dimensions = Json::array();
+    for (const Dimension& dimension : program.grid.dimensions())
+        dimensions.push_back(
+            {{"name", dimension.name}, {"from", dimension.from}, {"to", dimension.to}, {"step", dimension.step}});
+    Json variants = Json::array();
+    for (const Variant& variant : program.variants) variants.push_back(variant_json(variant, program.grid));
+    Json list = Json::array();
+    for (const WrittenFile& file : files)
+        list.push_back({{"name", std::filesystem::path(file.path).filename().string()}, {"bytes", file.bytes}});
+    const Json json = {{"format", "heddle.artefact/1"},
+                       {"heddle", inference::build_info().version},
+                       {"name", program.name},
+                       {"hash", digest},
+                       {"inputs", arguments_json(program.inputs)},
+                       {"outputs", arguments_json(program.outputs)},
+                       {"dimensions", dimensions},
+                       {"weights", options.weights_beside ? program.name + ".weights" : "inside"},
+                       {"weight_bytes", program.weights.bytes()},
+                       {"variants", variants},
+                       {"files", list}};
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace heddle::artefact

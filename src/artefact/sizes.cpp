@@ -1,0 +1,106 @@
+#include "artefact/sizes.h"
+
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace heddle::artefact {
+namespace {
+
+std::optional<int64_t> number_of(std::string_view text) {
+    int64_t value = 0;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char by) {
+    std::vector<std::string_view> parts;
+    for (size_t at = 0;;) {
+        const size_t end = text.find(by, at);
+        parts.push_back(text.substr(at, end == std::string_view::npos ? end : end - at));
+        if (end == std::string_view::npos) return parts;
+        at = end + 1;
+    }
+}
+
+std::optional<Dimension> dimension_of(std::string_view text) {
+    const size_t equals = text.rfind('=');
+    if (equals == std::string_view::npos || equals == 0) return std::nullopt;
+    const auto parts = split(text.substr(equals + 1), ':');
+    if (parts.size() > 3) return std::nullopt;
+    std::vector<int64_t> values;
+    for (std::string_view part : parts) {
+        const auto value = number_of(part);
+        if (!value) return std::nullopt;
+        values.push_back(*value);
+    }
+    Dimension made{std::string(text.substr(0, equals)), values[0], values[0], 1};
+    if (values.size() > 1) made.to = values[1];
+    if (values.size() > 2) made.step = values[2];
+    constexpr int64_t most = std::numeric_limits<int32_t>::max();
+    if (made.from < 0 || made.to < made.from || made.to > most || made.step < 1) return std::nullopt;
+    made.to -= (made.to - made.from) % made.step;
+    return made;
+}
+
+}  // namespace
+
+Result<std::vector<Dimension>> parse_dimensions(const std::vector<std::string>& texts) {
+    std::vector<Dimension> dimensions;
+    Diagnostics problems;
+    for (const std::string& text : texts) {
+        for (std::string_view part : split(text, ',')) {
+            auto dimension = dimension_of(part);
+            if (dimension) {
+                dimensions.push_back(std::move(*dimension));
+                continue;
+            }
+            problems.push_back({.code = "artefact.range",
+                                .summary = fmt::format("'{}' says no sizes of a dimension", part),
+                                .expected = "NAME=SIZE, NAME=FROM:TO or NAME=FROM:TO:STEP, with 0 <= FROM <= TO",
+                                .remedy = "for example batch=1:64"});
+        }
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return dimensions;
+}
+
+Result<SizeGrid> SizeGrid::make(std::vector<Dimension> dimensions) {
+    SizeGrid grid;
+    for (const Dimension& dimension : dimensions) {
+        if (dimension.count() > most_sizes / grid.count_) {
+            return fail({.code = "artefact.too_many_sizes",
+                         .summary = "the program is to hold for too many sizes",
+                         .expected = fmt::format("at most {} sizes of all dimensions together", most_sizes),
+                         .found = fmt::format("{} times {} sizes of '{}'", grid.count_, dimension.count(),
+                                              dimension.name),
+                         .reason = "each is planned when the program is exported, and checked",
+                         .remedy = fmt::format("a narrower range, or a step: {}={}:{}:{}", dimension.name,
+                                               dimension.from, dimension.to, dimension.step * 8)});
+        }
+        grid.count_ *= dimension.count();
+    }
+    grid.dimensions_ = std::move(dimensions);
+    return grid;
+}
+
+std::vector<int64_t> SizeGrid::numbers(int64_t all) const {
+    std::vector<int64_t> numbers(dimensions_.size());
+    for (size_t d = dimensions_.size(); d-- > 0;) {
+        numbers[d] = all % dimensions_[d].count();
+        all /= dimensions_[d].count();
+    }
+    return numbers;
+}
+
+std::map<std::string, int64_t> SizeGrid::bindings(int64_t all) const {
+    std::map<std::string, int64_t> bindings;
+    const std::vector<int64_t> chosen = numbers(all);
+    for (size_t d = 0; d < chosen.size(); d++) bindings[dimensions_[d].name] = dimensions_[d].size(chosen[d]);
+    return bindings;
+}
+
+}  // namespace heddle::artefact

@@ -1,0 +1,151 @@
+// heddle compile
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "artefact/artefact.h"
+#include "artefact/program.h"
+#include "cli/progress_line.h"
+#include "cli/support.h"
+
+namespace heddle::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// AVX-512 and AVX2, of which a machine takes the first that it has.
+std::vector<Target> usual_targets() {
+    Target wide;
+    wide.name = "x86-64-v4";
+    Target narrow;
+    narrow.name = "x86-64-v3";
+    narrow.vector_bytes = 32;
+    narrow.vector_registers = 16;
+    narrow.maximum_rows = 6;
+    return {wide, narrow};
+}
+
+Result<std::vector<Target>> targets_of(const std::vector<std::string>& names) {
+    std::vector<Target> targets;
+    for (const std::string& name : names) {
+        if (name == "native") {
+            targets.push_back(this_machine());
+            continue;
+        }
+        auto target = load_target(name);
+        if (!target) return fail(std::move(target.error()));
+        targets.push_back(std::move(*target));
+    }
+    return targets.empty() ? usual_targets() : targets;
+}
+
+// What is exported: a model or a call, for given sizes.
+class Exported {
+public:
+    static Result<Exported> open(const CompileOptions& options, const Library& library) {
+        Exported opened(options, library);
+        if (options.model.empty()) return opened;
+        auto model = onnx::read_model(options.model);
+        if (!model) return fail(std::move(model.error()));
+        opened.model_ = std::make_shared<onnx::OnnxModel>(std::move(*model));
+        return opened;
+    }
+
+    Result<Graph> graph(const std::map<std::string, int64_t>& sizes) {
+        auto source = load(sizes);
+        if (!source) return fail(std::move(source.error()));
+        input_names_ = source->input_names;
+        output_names_ = source->output_names;
+        return std::move(source->graph);
+    }
+
+    const std::vector<std::string>& input_names() const { return input_names_; }
+    const std::vector<std::string>& output_names() const { return output_names_; }
+
+private:
+    Exported(const CompileOptions& options, const Library& library) : options_(options), library_(library) {}
+
+    Result<Source> load(std::map<std::string, int64_t> sizes) const {
+        if (model_) {
+            std::vector<std::string> bindings;
+            for (const auto& [name, size] : sizes) bindings.push_back(fmt::format("{}={}", name, size));
+            return load_model(*model_, library_, {}, bindings, options_.rules, nullptr);
+        }
+        auto inputs = read_input_types(options_.input_types, sizes);
+        if (!inputs) return fail(std::move(inputs.error()));
+        return load_call(options_.call, library_, *inputs, options_.rules);
+    }
+
+    const CompileOptions& options_;
+    const Library& library_;
+    std::shared_ptr<onnx::OnnxModel> model_;
+    std::vector<std::string> input_names_, output_names_;
+};
+
+void print_files(const std::vector<artefact::WrittenFile>& files, const artefact::Program& program,
+                 const CommonOptions& common) {
+    if (common.json) {
+        Json list = Json::array();
+        for (const auto& file : files) list.push_back({{"path", file.path}, {"bytes", file.bytes}});
+        fmt::print("{}\n", Json{{"name", program.name}, {"files", list}}.dump(2));
+        return;
+    }
+    for (const artefact::Variant& variant : program.variants) {
+        size_t launches = 0;
+        for (const artefact::Group& group : variant.groups) launches = std::max(launches, group.launches.size());
+        fmt::print("{} for {}: {} kernels, at most {} launches, {} kind{} of sizes of {}\n", program.name,
+                   variant.target.name, variant.kernels.size(), launches, variant.groups.size(),
+                   variant.groups.size() == 1 ? "" : "s", program.grid.count());
+    }
+    for (const auto& file : files) fmt::print("{:>12} {}\n", file.bytes, file.path);
+}
+
+Result<void> compile(const CompileOptions& options) {
+    auto library = open_libraries(options.common);
+    if (!library) return fail(std::move(library.error()));
+    auto dimensions = artefact::parse_dimensions(options.bindings);
+    if (!dimensions) return fail(std::move(dimensions.error()));
+    auto targets = targets_of(options.targets);
+    if (!targets) return fail(std::move(targets.error()));
+    auto exported = Exported::open(options, *library);
+    if (!exported) return fail(std::move(exported.error()));
+    const auto progress = progress_on_terminal();
+    const std::string stem = options.model.empty() ? "program" : std::filesystem::path(options.model).stem().string();
+    auto program = artefact::make_program(
+        {.name = artefact::identifier_of(options.name.empty() ? stem : options.name),
+         .dimensions = std::move(*dimensions),
+         .targets = std::move(*targets),
+         .graph = [&](const std::map<std::string, int64_t>& sizes) { return exported->graph(sizes); },
+         .progress = progress.get()});
+    if (!program) return fail(std::move(program.error()));
+    // A graph names its inputs as words; callers know them by the model's names.
+    for (size_t i = 0; i < program->inputs.size(); i++) program->inputs[i].name = exported->input_names()[i];
+    for (size_t i = 0; i < program->outputs.size(); i++) program->outputs[i].name = exported->output_names()[i];
+    const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    auto files = artefact::write_artefact(*program, options.folder,
+                                          {.emit = options.emit == "c"        ? artefact::Emit::c
+                                                   : options.emit == "object" ? artefact::Emit::object
+                                                                              : artefact::Emit::library,
+                                           .weights_beside = options.weights == "beside",
+                                           .compiler = options.compiler,
+                                           .flags = options.flags,
+                                           .driver_folder = exported_folder(),
+                                           .threads = cores,
+                                           .progress = progress.get()});
+    if (!files) return fail(std::move(files.error()));
+    progress->finish();
+    print_files(*files, *program, options.common);
+    return {};
+}
+
+}  // namespace
+
+int compile_model(const CompileOptions& options) {
+    auto done = compile(options);
+    return done ? 0 : report(done.error(), options.common);
+}
+
+}  // namespace heddle::cli
