@@ -50,6 +50,8 @@ typedef struct {
     int32_t rank;
     uint8_t code, bits;
     int32_t dimensions; /* of an input: into the table of dimensions, by axis: a dimension, or -1 - size */
+    const unsigned char* value; /* of an input: null, or the only bytes that it may have */
+    int32_t value_bytes;
 } heddle_argument;
 
 typedef struct {
@@ -145,7 +147,7 @@ static int32_t heddle_check_tensor(heddle_call* call, const char* kind, const he
     return 0;
 }
 
-/* Row-major. */
+/* Row-major, and of the value that the program was exported for, if there is one. */
 static int32_t heddle_check_layout(heddle_call* call, const char* kind, const heddle_argument* argument,
                                    const DLTensor* tensor) {
     int64_t step = 1;
@@ -154,6 +156,10 @@ static int32_t heddle_check_layout(heddle_call* call, const char* kind, const he
             return heddle_wrong(call, kind, argument->name, " is not row-major");
     }
     if (!tensor->data && step > 0) return heddle_wrong(call, kind, argument->name, " has no data");
+    for (int32_t i = 0; i < argument->value_bytes; i++) {
+        if (((const unsigned char*)tensor->data + tensor->byte_offset)[i] != argument->value[i])
+            return heddle_wrong(call, kind, argument->name, " has another value than the program was exported for");
+    }
     return 0;
 }
 

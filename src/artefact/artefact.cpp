@@ -124,8 +124,7 @@ private:
                 names.push_back(kernel_name(program_, v, k));
             }
             if (options_.progress) options_.progress->begin(Stage::code, static_cast<int64_t>(trees.size()));
-            auto objects =
-                backends::object_files(trees, names, variant.target, options_.threads, options_.progress);
+            auto objects = backends::object_files(trees, names, variant.target, options_.threads, options_.progress);
             if (!objects) return fail(std::move(objects.error()));
             for (size_t k = 0; k < objects->size(); k++) {
                 paths.push_back(workshop_.file(names[k] + ".o"));
@@ -149,7 +148,8 @@ private:
             arguments += "\"\n";
         };
         for (const std::string& flag : options_.flags) argue(flag);
-        for (const char* flag : {"-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-nostdlib", "-Wl,--build-id=none"})
+        for (const char* flag :
+             {"-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-nostdlib", "-Wl,--build-id=none"})
             argue(flag);
         if (library) {
             for (const char* flag : {"-shared", "-Wl,-z,noexecstack", "-Wl,--gc-sections", "-Wl,-s"}) argue(flag);

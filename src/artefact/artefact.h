@@ -16,12 +16,12 @@ enum class Emit : uint8_t {
 
 struct ArtefactOptions {
     Emit emit = Emit::library;
-    bool weights_beside = false;        // in NAME.weights, for callers to map; else in the library, object or C file
-    std::string compiler = "cc";        // the C compiler that makes the small part around kernels, and links
-    std::vector<std::string> flags;     // for it
-    std::string driver_folder;          // with heddle_program.h and heddle_program.c
-    int threads = 1;                    // that compile kernels
-    Progress* progress = nullptr;       // told kernels (stage code), and asked whether to go on
+    bool weights_beside = false;     // in NAME.weights, for callers to map; else in the library, object or C file
+    std::string compiler = "cc";     // the C compiler that makes the small part around kernels, and links
+    std::vector<std::string> flags;  // for it
+    std::string driver_folder;       // with heddle_program.h and heddle_program.c
+    int threads = 1;                 // that compile kernels
+    Progress* progress = nullptr;    // told kernels (stage code), and asked whether to go on
 };
 
 struct WrittenFile {

@@ -108,6 +108,11 @@ public:
         text_ = fmt::format("/* The program '{}' as heddle compile has written it. */\n", program_.name);
         add_limits();
         text_ += texts_.header + "\n" + texts_.program + "\n/* ---- the program */\n\n";
+        // Each kernel has all that one may need.
+        text_ +=
+            "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
+            "#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
+            "#pragma GCC diagnostic ignored \"-Wpsabi\"\n";
         add_weights();
         for (size_t v = 0; v < program_.variants.size(); v++) {
             add_kernels(v);
@@ -141,13 +146,14 @@ private:
         if (options_.weights == WeightsIn::assembly) {
             text_ += fmt::format(
                 "extern const unsigned char {0}_weights[] __attribute__((visibility(\"hidden\")));\n"
-                "__asm__(\".section .rodata\\n.balign 64\\n.global {0}_weights\\n.hidden {0}_weights\\n{0}_weights:\\n\"\n"
+                "__asm__(\".section .rodata\\n.balign 64\\n.global {0}_weights\\n.hidden "
+                "{0}_weights\\n{0}_weights:\\n\"\n"
                 "        \".incbin \\\"\" {1} \"\\\"\\n.previous\\n\");\n",
                 program_.name, quoted(options_.weights_path));
         }
         if (options_.weights != WeightsIn::text) return;
-        text_ += fmt::format("static const unsigned char {}_weights[] __attribute__((aligned(64))) = {{\n",
-                             program_.name);
+        text_ +=
+            fmt::format("static const unsigned char {}_weights[] __attribute__((aligned(64))) = {{\n", program_.name);
         size_t column = 0;
         program_.weights.write([&](std::span<const std::byte> bytes) {
             for (const std::byte byte : bytes) {
@@ -163,23 +169,17 @@ private:
         std::vector<std::string> names;
         for (size_t k = 0; k < variant.kernels.size(); k++) {
             names.push_back(kernel_name(program_, v, k));
-            text_ += options_.kernels_in_c
-                         ? "static " + without_include(backends::c_source(*variant.kernels[k].tree, names.back()),
-                                                       names.back())
-                         : fmt::format("extern int32_t {}(void* const*, const int64_t*, int64_t, int64_t) "
-                                       "__attribute__((visibility(\"hidden\")));\n",
-                                       names.back());
+            text_ += options_.kernels_in_c ? backends::c_source_of_several(*variant.kernels[k].tree, names.back())
+                                           : fmt::format(
+                                                 "extern int32_t {}(void* const*, const int64_t*, int64_t, int64_t) "
+                                                 "__attribute__((visibility(\"hidden\")));\n",
+                                                 names.back());
         }
         add_array<std::string>(text_, "heddle_kernel", fmt::format("heddle_kernels_{}", v), names,
                                [](const std::string& name) { return name; });
-        text_ += processor_test(variant.target, fmt::format("heddle_runs_here_{}", v));
-    }
-
-    // The text of a kernel begins with what it includes and the types it defines; its function is for this file alone.
-    static std::string without_include(std::string text, const std::string& function) {
-        const size_t at = text.find("int32_t " + function + "(");
-        text.insert(at, "static ");
-        return text.replace(0, text.find('\n') + 1, "");
+        // C becomes code for whatever its compiler is told.
+        text_ += processor_test(options_.kernels_in_c ? std::nullopt : std::optional(variant.target),
+                                fmt::format("heddle_runs_here_{}", v));
     }
 
     void add_group(size_t v, size_t g) {
@@ -191,10 +191,11 @@ private:
         });
         add_array<int32_t>(text_, "int32_t", "heddle_columns_of" + suffix, group.columns_of,
                            [](const int32_t& value) { return std::to_string(value); });
-        add_array<BufferRow>(text_, "heddle_buffer", "heddle_buffers" + suffix, group.buffers, [](const BufferRow& row) {
-            return fmt::format("{{{},{},{},{},{},{},{}}}", kind_number(row.kind), row.index, row.place, row.base,
-                               row.bytes, bytes(row.dtype), filling_text(row));
-        });
+        add_array<BufferRow>(
+            text_, "heddle_buffer", "heddle_buffers" + suffix, group.buffers, [](const BufferRow& row) {
+                return fmt::format("{{{},{},{},{},{},{},{}}}", kind_number(row.kind), row.index, row.place, row.base,
+                                   row.bytes, bytes(row.dtype), filling_text(row));
+            });
         std::vector<int64_t> lists;
         add_array<LaunchRow>(text_, "heddle_launch", "heddle_launches" + suffix, group.launches,
                              [&](const LaunchRow& row) {
@@ -206,7 +207,18 @@ private:
         add_integers(text_, "int32_t", "heddle_lists" + suffix, lists);
     }
 
+    void add_values() {
+        for (size_t i = 0; i < program_.inputs.size(); i++) {
+            const std::optional<TensorData>& value = program_.inputs[i].value;
+            if (!value) continue;
+            std::vector<int64_t> elements;
+            for (int64_t b = 0; b < value->byte_size(); b++) elements.push_back(static_cast<int64_t>(value->data()[b]));
+            add_integers(text_, "unsigned char", fmt::format("heddle_value_{}", i), elements);
+        }
+    }
+
     void add_arguments() {
+        add_values();
         std::vector<int64_t> axes;
         const auto add = [&](const char* list, const std::vector<Argument>& arguments) {
             add_array<Argument>(text_, "heddle_argument", list, arguments, [&](const Argument& argument) {
@@ -214,8 +226,10 @@ private:
                 for (size_t d = 0; d < argument.axes.size(); d++)
                     axes.push_back(argument.axes[d] >= 0 ? argument.axes[d] : -1 - argument.shape[d]);
                 const DlpackType type = dlpack_type(argument.dtype);
-                return fmt::format("{{{},{},{},{},{}}}", quoted(argument.name), argument.shape.size(), type.code,
-                                   type.bits, begin);
+                const auto number = &argument - arguments.data();
+                const std::string value = argument.value ? fmt::format("heddle_value_{}", number) : "0";
+                return fmt::format("{{{},{},{},{},{},{},{}}}", quoted(argument.name), argument.shape.size(), type.code,
+                                   type.bits, begin, value, argument.value ? argument.value->byte_size() : 0);
             });
         };
         add("heddle_inputs", program_.inputs);
@@ -247,11 +261,13 @@ private:
                 first_sizes += group.first_sizes.size();
             }
             text_ += fmt::format("static const heddle_group heddle_groups_{}[] = {{\n{}}};\n", v, groups);
-            for (const auto& [name, list] : {std::pair("group_of", &variant.group_of), std::pair("rank_of", &variant.rank_of)})
+            for (const auto& [name, list] :
+                 {std::pair("group_of", &variant.group_of), std::pair("rank_of", &variant.rank_of)})
                 add_integers(text_, "int32_t", fmt::format("heddle_{}_{}", name, v), {list->begin(), list->end()});
-            rows += fmt::format("    {{heddle_runs_here_{0}, heddle_kernels_{0}, heddle_groups_{0}, heddle_group_of_{0}, "
-                                "heddle_rank_of_{0}}},\n",
-                                v);
+            rows += fmt::format(
+                "    {{heddle_runs_here_{0}, heddle_kernels_{0}, heddle_groups_{0}, heddle_group_of_{0}, "
+                "heddle_rank_of_{0}}},\n",
+                v);
         }
         text_ += fmt::format("static const heddle_variant heddle_variants[] = {{\n{}}};\n", rows);
     }
@@ -299,15 +315,16 @@ std::string header_text(const Program& program, const DriverTexts& texts) {
     for (const Dimension& dimension : program.grid.dimensions())
         dimensions += fmt::format(" * {} from {} to {} by {}\n", in_comment(dimension.name), dimension.from,
                                   dimension.to, dimension.step);
-    return fmt::format("{0}\n/* The program '{1}'.\n{2}{3}{4} */\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n"
-                       "/* Writes the output's sizes to `shape`, for the inputs of the call; its rank. */\n"
-                       "int32_t {1}_output_shape(heddle_call* call, int32_t output, int64_t* shape);\n"
-                       "/* That a run needs, for the inputs and workers of the call. */\n"
-                       "int64_t {1}_workspace_bytes(heddle_call* call);\n"
-                       "int32_t {1}_run(heddle_call* call);\n"
-                       "#ifdef __cplusplus\n}}\n#endif\n",
-                       texts.header, program.name, argument_lines("input", program.inputs),
-                       argument_lines("output", program.outputs), dimensions);
+    return fmt::format(
+        "{0}\n/* The program '{1}'.\n{2}{3}{4} */\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n"
+        "/* Writes the output's sizes to `shape`, for the inputs of the call; its rank. */\n"
+        "int32_t {1}_output_shape(heddle_call* call, int32_t output, int64_t* shape);\n"
+        "/* That a run needs, for the inputs and workers of the call. */\n"
+        "int64_t {1}_workspace_bytes(heddle_call* call);\n"
+        "int32_t {1}_run(heddle_call* call);\n"
+        "#ifdef __cplusplus\n}}\n#endif\n",
+        texts.header, program.name, argument_lines("input", program.inputs), argument_lines("output", program.outputs),
+        dimensions);
 }
 
 std::string c_text(const Program& program, const DriverTexts& texts, const CWriterOptions& options) {

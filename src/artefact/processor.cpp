@@ -11,10 +11,9 @@ namespace heddle::artefact {
 namespace {
 
 // LLVM's names that the C compilers' __builtin_cpu_supports has too. What else a target has, kernels do not use.
-constexpr std::array known = {"sse4.2",     "avx",        "avx2",      "bmi",         "bmi2",
-                              "fma",        "avx512f",    "avx512bw",  "avx512cd",    "avx512dq",
-                              "avx512vl",   "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vnni",
-                              "avx512bitalg", "avx512vpopcntdq"};
+constexpr std::array known = {"sse4.2",     "avx",         "avx2",       "bmi",          "bmi2",           "fma",
+                              "avx512f",    "avx512bw",    "avx512cd",   "avx512dq",     "avx512vl",       "avx512ifma",
+                              "avx512vbmi", "avx512vbmi2", "avx512vnni", "avx512bitalg", "avx512vpopcntdq"};
 
 std::vector<std::string> features_of(const Target& target) {
     if (target.features.empty()) {
@@ -34,9 +33,9 @@ std::vector<std::string> features_of(const Target& target) {
 
 }  // namespace
 
-std::string processor_test(const Target& target, const std::string& name) {
+std::string processor_test(const std::optional<Target>& target, const std::string& name) {
     std::string asked;
-    for (const std::string& feature : features_of(target))
+    for (const std::string& feature : target ? features_of(*target) : std::vector<std::string>())
         asked += fmt::format("{}__builtin_cpu_supports(\"{}\")", asked.empty() ? "" : " && ", feature);
     if (asked.empty()) return fmt::format("static int {}(void) {{ return 1; }}\n", name);
     return fmt::format("static int {}(void) {{\n    __builtin_cpu_init();\n    return {};\n}}\n", name, asked);

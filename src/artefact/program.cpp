@@ -120,16 +120,6 @@ std::unexpected<Diagnostics> not_open(const std::string& name, std::string found
                  .params = {{"dimension", name}}});
 }
 
-Result<void> check_plan(const plan::Plan& plan) {
-    if (plan.decided.empty()) return {};
-    const std::string& name = plan.input_names[static_cast<size_t>(plan.decided.begin()->first)];
-    return fail({.code = "artefact.decided",
-                 .summary = fmt::format("shapes or branches of the program follow from the value of input '{}'", name),
-                 .reason = "an exported program holds for every value of its inputs",
-                 .remedy = "make the value a constant of the model",
-                 .params = {{"input", name}}});
-}
-
 class ProgramMaker {
 public:
     explicit ProgramMaker(const ProgramRequest& request) : request_(request) {}
@@ -160,7 +150,7 @@ private:
     Result<void> add_variant(const Target& target) {
         Variant& variant = program_.variants.emplace_back();
         variant.target = target;
-        std::map<std::string, int32_t> kernels, group_of;  // by key, by structure
+        std::map<std::string, int32_t> kernels, group_of;       // by key, by structure
         std::vector<std::vector<std::vector<int64_t>>> values;  // by group, by size: its numbers
         std::vector<std::vector<int64_t>> output_sizes;         // by size
         for (int64_t size = 0; size < program_.grid.count(); size++) {
@@ -192,7 +182,6 @@ private:
         if (!graph) return fail(std::move(graph.error()));
         auto plan = plan::make_plan(*graph, variant.target);
         if (!plan) return fail(std::move(plan.error()));
-        if (auto fine = check_plan(*plan); !fine) return fail(std::move(fine.error()));
         auto prepared = weights_.make(*plan, request_.progress);
         if (!prepared) return fail(std::move(prepared.error()));
         if (program_.inputs.empty() && program_.outputs.empty()) {
@@ -202,7 +191,8 @@ private:
     }
 
     static Argument argument_of(const std::string& name, const TensorType& type) {
-        Argument argument{.name = name, .dtype = type.dtype, .shape = type.extents(), .axes = {}, .sizes = {}};
+        Argument argument{
+            .name = name, .dtype = type.dtype, .shape = type.extents(), .axes = {}, .sizes = {}, .value = {}};
         for (int64_t size : argument.shape) argument.sizes.push_back(std::to_string(size));
         return argument;
     }
@@ -211,6 +201,8 @@ private:
         std::set<std::string> bound;
         for (size_t i = 0; i < plan.input_types.size(); i++) {
             Argument& input = program_.inputs.emplace_back(argument_of(plan.input_names[i], plan.input_types[i]));
+            if (const auto value = plan.decided.find(static_cast<int32_t>(i)); value != plan.decided.end())
+                input.value = value->second;
             for (const Size& size : plan.input_types[i].shape) {
                 auto axis = axis_of(size, input);
                 if (!axis) return fail(std::move(axis.error()));

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,10 @@ namespace heddle::artefact {
 struct Argument {
     std::string name;
     DType dtype = DType::float32;
-    std::vector<int64_t> shape;      // at the first sizes
-    std::vector<int32_t> axes;       // of an input, by axis: the number of its dimension; -1: the size is always this
-    std::vector<std::string> sizes;  // by axis, for people: "2 * batch"
+    std::vector<int64_t> shape;       // at the first sizes
+    std::vector<int32_t> axes;        // of an input, by axis: the number of its dimension; -1: the size is always this
+    std::vector<std::string> sizes;   // by axis, for people: "2 * batch"
+    std::optional<TensorData> value;  // of an input, as reals: the program holds for this one alone
 };
 
 // The tables of exported/heddle_program.c; numbers are indices of Group::columns_of.
@@ -46,7 +48,7 @@ struct LaunchRow {
 
 // All sizes for which a target's plans have the same structure.
 struct Group {
-    std::vector<int64_t> sizes;       // numbers of the grid
+    std::vector<int64_t> sizes;  // numbers of the grid
     std::vector<Column> columns;
     std::vector<int32_t> columns_of;  // by number: workspace bytes, scratch bytes, outputs' sizes, then by row
     std::vector<int64_t> first_sizes;
@@ -83,12 +85,11 @@ struct ProgramRequest {
     std::vector<Target> targets;        // in the order in which they are tried
     // The program for such sizes.
     std::function<Result<Graph>(const std::map<std::string, int64_t>& bindings)> graph;
-    Progress* progress = nullptr;                        // told sizes (stage plan), and asked whether to go on
+    Progress* progress = nullptr;  // told sizes (stage plan), and asked whether to go on
 };
 
 // Plans each size for each target, and makes weights ready on this machine. Codes: those of the graph, of planning and of
-// SizeGrid; artefact.dimension (none of the inputs has it, or one has an expression for a size), artefact.decided (the
-// program holds for one value of an input alone), support.cancelled.
+// SizeGrid; artefact.dimension (none of the inputs has it, or one has an expression for a size), support.cancelled.
 Result<Program> make_program(const ProgramRequest& request);
 
 }  // namespace heddle::artefact

@@ -72,14 +72,14 @@ Result<SizeGrid> SizeGrid::make(std::vector<Dimension> dimensions) {
     SizeGrid grid;
     for (const Dimension& dimension : dimensions) {
         if (dimension.count() > most_sizes / grid.count_) {
-            return fail({.code = "artefact.too_many_sizes",
-                         .summary = "the program is to hold for too many sizes",
-                         .expected = fmt::format("at most {} sizes of all dimensions together", most_sizes),
-                         .found = fmt::format("{} times {} sizes of '{}'", grid.count_, dimension.count(),
-                                              dimension.name),
-                         .reason = "each is planned when the program is exported, and checked",
-                         .remedy = fmt::format("a narrower range, or a step: {}={}:{}:{}", dimension.name,
-                                               dimension.from, dimension.to, dimension.step * 8)});
+            return fail(
+                {.code = "artefact.too_many_sizes",
+                 .summary = "the program is to hold for too many sizes",
+                 .expected = fmt::format("at most {} sizes of all dimensions together", most_sizes),
+                 .found = fmt::format("{} times {} sizes of '{}'", grid.count_, dimension.count(), dimension.name),
+                 .reason = "each is planned when the program is exported, and checked",
+                 .remedy = fmt::format("a narrower range, or a step: {}={}:{}:{}", dimension.name, dimension.from,
+                                       dimension.to, dimension.step * 8)});
         }
         grid.count_ *= dimension.count();
     }

@@ -360,6 +360,9 @@ Command add_compile(CLI::App& app, CompileOptions& options) {
     add_repeated(*command, "--cc-flag", options.flags, "A flag for it; repeated", "FLAG");
     add_common(*command, options.common);
     add_rules(*command, options.rules);
+    add_repeated(*command, "--input", options.inputs,
+                 "The value of a model's input that shapes or branches follow from: the program takes no other",
+                 "NAME=FILE");
     command->callback([model, call] {
         if (model->empty() && call->empty()) throw CLI::RequiredError("model");
     });

@@ -149,7 +149,7 @@ struct CompileOptions {
     std::string model;                       // an ONNX file, or empty with `call`
     std::string call;                        // a program
     std::vector<std::string> input_types;    // of `call`: NAME=TYPE
-    std::vector<std::string> rules;
+    std::vector<std::string> inputs, rules;  // NAME=FILE: values that shapes and branches follow from
     std::vector<std::string> bindings;       // "batch=1:64,seq=8:512:8"
     std::vector<std::string> targets;        // files or names; empty: AVX-512 and AVX2
     std::string folder, name;                // of the program; empty: the model's

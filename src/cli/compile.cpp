@@ -28,7 +28,7 @@ std::vector<Target> usual_targets() {
     return {wide, narrow};
 }
 
-Result<std::vector<Target>> targets_of(const std::vector<std::string>& names) {
+Result<std::vector<Target>> targets_of(const std::vector<std::string>& names, bool in_c) {
     std::vector<Target> targets;
     for (const std::string& name : names) {
         if (name == "native") {
@@ -39,7 +39,10 @@ Result<std::vector<Target>> targets_of(const std::vector<std::string>& names) {
         if (!target) return fail(std::move(target.error()));
         targets.push_back(std::move(*target));
     }
-    return targets.empty() ? usual_targets() : targets;
+    if (!targets.empty()) return targets;
+    targets = usual_targets();
+    if (in_c) targets.erase(targets.begin());  // its compiler makes wider code of it, if it is told to
+    return targets;
 }
 
 // What is exported: a model or a call, for given sizes.
@@ -47,6 +50,9 @@ class Exported {
 public:
     static Result<Exported> open(const CompileOptions& options, const Library& library) {
         Exported opened(options, library);
+        auto given = read_inputs(options.inputs);
+        if (!given) return fail(std::move(given.error()));
+        opened.given_ = std::move(*given);
         if (options.model.empty()) return opened;
         auto model = onnx::read_model(options.model);
         if (!model) return fail(std::move(model.error()));
@@ -72,7 +78,7 @@ private:
         if (model_) {
             std::vector<std::string> bindings;
             for (const auto& [name, size] : sizes) bindings.push_back(fmt::format("{}={}", name, size));
-            return load_model(*model_, library_, {}, bindings, options_.rules, nullptr);
+            return load_model(*model_, library_, given_, bindings, options_.rules, nullptr);
         }
         auto inputs = read_input_types(options_.input_types, sizes);
         if (!inputs) return fail(std::move(inputs.error()));
@@ -81,6 +87,7 @@ private:
 
     const CompileOptions& options_;
     const Library& library_;
+    std::map<std::string, TensorData> given_;
     std::shared_ptr<onnx::OnnxModel> model_;
     std::vector<std::string> input_names_, output_names_;
 };
@@ -108,7 +115,7 @@ Result<void> compile(const CompileOptions& options) {
     if (!library) return fail(std::move(library.error()));
     auto dimensions = artefact::parse_dimensions(options.bindings);
     if (!dimensions) return fail(std::move(dimensions.error()));
-    auto targets = targets_of(options.targets);
+    auto targets = targets_of(options.targets, options.emit == "c");
     if (!targets) return fail(std::move(targets.error()));
     auto exported = Exported::open(options, *library);
     if (!exported) return fail(std::move(exported.error()));

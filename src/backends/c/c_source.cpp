@@ -13,14 +13,15 @@ namespace heddle::backends {
 using schedules::Memory;
 using schedules::Tree;
 
-std::string c_source(const Tree& tree, const std::string& function_name, codegen::Units units) {
+namespace {
+
+std::string kernel_text(const Tree& tree, const std::string& declared, codegen::Units units) {
     CCode code(tree, units);
     codegen::walk(tree, code);
-    std::string text = "#include <stdint.h>\n";
-    text += fmt::format("// {}\n", tree.name);
+    std::string text = fmt::format("// {}\n", tree.name);
     text += code.type_definitions() + code.functions();
-    text += fmt::format("int32_t {}(void* const* buffers, const int64_t* numbers, int64_t begin, int64_t end) {{\n",
-                        function_name);
+    text += fmt::format("{}(void* const* buffers, const int64_t* numbers, int64_t begin, int64_t end) {{\n",
+                        declared);
     const size_t buffers = tree.buffers();
     for (size_t i = 0; i < tree.memories.size(); i++) {
         const bool array = tree.memories[i].kind == Memory::Kind::array;
@@ -32,6 +33,16 @@ std::string c_source(const Tree& tree, const std::string& function_name, codegen
     text +=
         fmt::format("    char* const scratch = (char*)buffers[{}];\n    (void)scratch;\n    (void)numbers;\n", buffers);
     return text + code.body() + "    return 0;\n}\n";
+}
+
+}  // namespace
+
+std::string c_source(const Tree& tree, const std::string& function_name, codegen::Units units) {
+    return "#include <stdint.h>\n" + kernel_text(tree, "int32_t " + function_name, units);
+}
+
+std::string c_source_of_several(const Tree& tree, const std::string& function_name) {
+    return kernel_text(tree, "static int32_t " + function_name, codegen::Units::plain);
 }
 
 }  // namespace heddle::backends

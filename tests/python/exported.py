@@ -1,0 +1,139 @@
+"""What heddle compile writes, called through its plain C entry."""
+import ctypes
+import json
+import pathlib
+import subprocess
+import threading
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+HEDDLE = ROOT / "build/heddle"
+CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+
+
+class Device(ctypes.Structure):
+    _fields_ = [("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32)]
+
+
+class DataType(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device", Device), ("ndim", ctypes.c_int32), ("dtype", DataType),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+                ("byte_offset", ctypes.c_uint64)]
+
+
+TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32)
+PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, TASK, ctypes.c_void_p)
+
+
+class Call(ctypes.Structure):
+    _fields_ = [("inputs", ctypes.POINTER(ctypes.POINTER(Tensor))), ("outputs", ctypes.POINTER(ctypes.POINTER(Tensor))),
+                ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_size_t), ("weights", ctypes.c_void_p),
+                ("workers", ctypes.c_int32), ("parallel", PARALLEL), ("pool", ctypes.c_void_p),
+                ("ready", ctypes.c_int64), ("message", ctypes.c_void_p), ("message_bytes", ctypes.c_size_t)]
+
+
+class Refused(Exception):
+    """The program's status, and its message."""
+
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status = status
+
+
+def compile(folder, *arguments):
+    """heddle compile: what it wrote, by name; a RuntimeError with its words if it refuses."""
+    command = [HEDDLE, "compile", *map(str, arguments), "-o", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return {path.name: path for path in pathlib.Path(folder).iterdir()}
+
+
+def aligned(bytes_needed):
+    memory = np.zeros(bytes_needed + 64, np.uint8)
+    return memory[-memory.ctypes.data % 64:][:bytes_needed]
+
+
+def described(array):
+    shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+    strides = (ctypes.c_int64 * array.ndim)(*(step // array.itemsize for step in array.strides))
+    dtype = DataType(CODES[array.dtype.kind], array.itemsize * 8, 1)
+    return Tensor(array.ctypes.data, Device(1, 0), array.ndim, dtype, shape, strides, 0)
+
+
+class Program:
+    """A library that heddle compile wrote, or that a C compiler made of it; `workers` threads of Python run its parts."""
+
+    def __init__(self, folder, library=None, workers=1):
+        folder = pathlib.Path(folder)
+        self.manifest = json.loads(next(folder.glob("*.json")).read_text())
+        name = self.manifest["name"]
+        code = ctypes.CDLL(str(library or folder / f"lib{name}.so"))
+        self._run, self._shape = getattr(code, f"{name}_run"), getattr(code, f"{name}_output_shape")
+        self._bytes = getattr(code, f"{name}_workspace_bytes")
+        self._run.restype, self._shape.restype, self._bytes.restype = ctypes.c_int32, ctypes.c_int32, ctypes.c_int64
+        self.call = Call()
+        self._message = ctypes.create_string_buffer(400)
+        self.call.message, self.call.message_bytes = ctypes.addressof(self._message), 400
+        self._workspace = None
+        if self.manifest["weights"] != "inside":
+            weights = np.fromfile(folder / self.manifest["weights"], np.uint8)
+            self._weights = aligned(weights.size)
+            self._weights[:] = weights
+            self.call.weights = self._weights.ctypes.data
+        if workers > 1:
+            self._parallel = PARALLEL(self._spread)
+            self.call.parallel, self.call.workers = self._parallel, workers
+
+    def _spread(self, _, parts, task, work):
+        def take(worker):
+            for part in range(worker, parts, self.call.workers):
+                task(work, part, worker)
+
+        threads = [threading.Thread(target=take, args=(worker,)) for worker in range(self.call.workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _checked(self, status):
+        if status < 0:
+            raise Refused(status, self._message.value.decode())
+        return status
+
+    def _tensors(self, arrays):
+        self._kept = [described(array) for array in arrays]
+        return (ctypes.POINTER(Tensor) * len(arrays))(*(ctypes.pointer(tensor) for tensor in self._kept))
+
+    def workspace_bytes(self, *inputs):
+        self.call.inputs = self._tensors(inputs)
+        return self._checked(self._bytes(ctypes.byref(self.call)))
+
+    def outputs_for(self, *inputs):
+        self.call.inputs = self._tensors(inputs)
+        made = []
+        for index, output in enumerate(self.manifest["outputs"]):
+            shape = (ctypes.c_int64 * 16)()
+            rank = self._checked(self._shape(ctypes.byref(self.call), index, shape))
+            made.append(np.full(shape[:rank], 7, output["dtype"]))
+        return made
+
+    def run(self, *inputs):
+        outputs = self.outputs_for(*inputs)
+        needed = self.workspace_bytes(*inputs)
+        if self._workspace is None or self._workspace.size < needed:
+            self._workspace = aligned(needed)
+            self.call.ready = 0
+        self.call.workspace, self.call.workspace_bytes = self._workspace.ctypes.data, self._workspace.size
+        given = self._tensors(inputs)
+        described_inputs = self._kept
+        self.call.inputs, self.call.outputs = given, self._tensors(outputs)
+        status = self._run(ctypes.byref(self.call))
+        del described_inputs
+        self._checked(status)
+        return outputs
