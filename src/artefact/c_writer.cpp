@@ -108,6 +108,7 @@ public:
         text_ = fmt::format("/* The program '{}' as heddle compile has written it. */\n", program_.name);
         add_limits();
         text_ += texts_.header + "\n" + texts_.program + "\n/* ---- the program */\n\n";
+        if (options_.kernels_in_c) text_ += backends::c_prelude();
         // Each kernel has all that one may need.
         text_ +=
             "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"

@@ -25,6 +25,15 @@ DType unsigned_of_width(DType dtype) {
     }
 }
 
+DType signed_of_width(DType dtype) {
+    switch (bytes(dtype)) {
+    case 1: return DType::int8;
+    case 2: return DType::int16;
+    case 4: return DType::int32;
+    default: return DType::int64;
+    }
+}
+
 }  // namespace
 
 std::string CCode::type(DType dtype, int width) {
@@ -40,8 +49,10 @@ std::string CCode::type_definitions() const {
         text += fmt::format("typedef {} element_{} __attribute__((may_alias));\n", scalar_type(row.dtype), row.name);
     }
     for (const auto& [dtype, width] : vectors_) {
-        text += fmt::format("typedef {} {} __attribute__((vector_size({})));\n", lane_type(dtype),
-                            vector_name(dtype, width), bytes(dtype) * width);
+        text += fmt::format(
+            "typedef {0} {1} __attribute__((vector_size({2})));\n"
+            "typedef {1} {1}_in_memory __attribute__((aligned({3}), may_alias));\n",
+            lane_type(dtype), vector_name(dtype, width), bytes(dtype) * width, bytes(dtype));
     }
     return text;
 }
@@ -171,7 +182,10 @@ CCode::Value CCode::real(DType dtype, double value) {
     return inline_value(dtype, 1, fmt::format("(({}){})", scalar_type(dtype), text));
 }
 
-CCode::Value CCode::number(int64_t index) { return inline_value(DType::int64, 1, fmt::format("numbers[{}]", index)); }
+CCode::Value CCode::number(int64_t index) {
+    numbers_.insert(index);
+    return inline_value(DType::int64, 1, fmt::format("n{}", index));
+}
 
 CCode::Value CCode::iota(DType dtype, int width) {
     if (width == 1) return is_float(dtype) ? real(dtype, 0) : integer(dtype, 0);
@@ -180,9 +194,14 @@ CCode::Value CCode::iota(DType dtype, int width) {
 
 CCode::Value CCode::broadcast(Value scalar, int width) {
     if (width == 1) return scalar;
-    const std::string function = helper("broadcast", scalar.dtype, width, scalar_type(scalar.dtype) + " x",
-                                        is_bool(scalar.dtype) ? "-(x & 1)" : "x");
-    return define(scalar.dtype, width, fmt::format("{}({})", function, text(scalar)));
+    const std::string called = fmt::format("broadcast_{}", vector_name(scalar.dtype, width));
+    if (helpers_.insert(called).second) {
+        std::string lanes;
+        for (int l = 0; l < width; l++) lanes += is_bool(scalar.dtype) ? "-(x & 1), " : "x, ";
+        add_function(called, fmt::format("static inline {0} {1}({2} x) {{\n    return ({0}){{{3}}};\n}}\n",
+                                         type(scalar.dtype, width), called, scalar_type(scalar.dtype), lanes));
+    }
+    return define(scalar.dtype, width, fmt::format("{}({})", called, text(scalar)));
 }
 
 CCode::Value CCode::lane(Value vector, int lane) {
@@ -190,12 +209,17 @@ CCode::Value CCode::lane(Value vector, int lane) {
 }
 
 CCode::Value CCode::shuffle(Value a, Value b, std::span<const int> lanes) {
+    std::string chosen;
+    for (int k : lanes) chosen += fmt::format(", {}", k);
+    const auto width = static_cast<int>(lanes.size());
+    if (width > 1 && a.width > 1)
+        return define(a.dtype, width, fmt::format("__builtin_shufflevector({}, {}{})", text(a), text(b), chosen));
     std::string elements;
     for (int k : lanes) {
         const Value& from = k < a.width ? a : b;
         elements += fmt::format("{}{}[{}]", elements.empty() ? "" : ", ", text(from), k < a.width ? k : k - a.width);
     }
-    return define(a.dtype, static_cast<int>(lanes.size()), "{" + elements + "}");
+    return define(a.dtype, width, "{" + elements + "}");
 }
 
 // Without sign, so that overflow wraps.
@@ -322,12 +346,43 @@ CCode::Value CCode::look_up(Value table, Value index) {
     return by_lane(table.dtype, index.width, fmt::format("{}[{} & 15]", text(table), lane_text(index)));
 }
 
+namespace {
+
+int vector_bytes(DType dtype, int width) { return static_cast<int>(bytes(dtype)) * width; }
+
+bool has_fma_instruction(DType dtype, int width) {
+    const int size = vector_bytes(dtype, width);
+    return size == 16 || size == 32 || size == 64;
+}
+
+// Compilers make vectors of loops over lanes only where that is the last they do; this is most of what kernels do.
+std::string fma_instruction(DType dtype, int width) {
+    if (!has_fma_instruction(dtype, width)) return "";
+    const bool single = dtype == DType::float32;
+    const int size = vector_bytes(dtype, width);
+    const std::string name =
+        fmt::format("_mm{}_fmadd_{}", size == 16 ? "" : std::to_string(size * 8), single ? "ps" : "pd");
+    std::string text =
+        fmt::format("#if defined({})\n    return {}(a, b, c);\n", size == 64 ? "__AVX512F__" : "__FMA__", name);
+    if (size == 16)
+        text += fmt::format("#elif defined(__aarch64__)\n    return vfmaq_f{}(c, a, b);\n", single ? 32 : 64);
+    return text + "#else\n";
+}
+
+}  // namespace
+
 CCode::Value CCode::multiply_add(Value a, Value b, Value c) {
-    std::string function = a.dtype == DType::float32 ? "__builtin_fmaf" : "__builtin_fma";
+    std::string function = a.dtype == DType::float32 ? "heddle_fmaf" : "heddle_fma";
     if (a.width > 1) {
-        const std::string vector = type(a.dtype, a.width);
-        function = helper("fma", a.dtype, a.width, fmt::format("{0} a, {0} b, {0} c", vector),
-                          function + "(a[l], b[l], c[l])");
+        const std::string vector = type(a.dtype, a.width), called = fmt::format("fma_{}", vector);
+        if (helpers_.insert(called).second) {
+            add_function(called, fmt::format("static inline {0} {1}({0} a, {0} b, {0} c) {{\n{2}    {0} v = {{0}};\n"
+                                             "    for (int l = 0; l < {3}; l++) v[l] = {4}(a[l], b[l], c[l]);\n"
+                                             "    return v;\n{5}}}\n",
+                                             vector, called, fma_instruction(a.dtype, a.width), a.width, function,
+                                             has_fma_instruction(a.dtype, a.width) ? "#endif\n" : ""));
+        }
+        function = called;
     }
     return define(a.dtype, a.width, fmt::format("{}({}, {}, {})", function, text(a), text(b), text(c)));
 }
@@ -338,11 +393,16 @@ CCode::Value CCode::select(Value condition, Value then, Value otherwise) {
                       fmt::format("{} ? {} : {}", text(condition), text(then), text(otherwise)));
     }
     const std::string vector = type(then.dtype, then.width), mask = type(DType::boolean, then.width);
-    const std::string function =
-        helper("select", then.dtype, then.width, fmt::format("{0} mask, {1} then, {1} otherwise", mask, vector),
-               "mask[l] ? then[l] : otherwise[l]");
+    const std::string called = fmt::format("select_{}", vector);
+    if (helpers_.insert(called).second) {
+        const std::string bits = type(signed_of_width(then.dtype), then.width);
+        add_function(called, fmt::format("static inline {0} {1}({2} mask, {0} then, {0} otherwise) {{\n"
+                                         "    const {3} m = __builtin_convertvector(mask, {3});\n"
+                                         "    return ({0})((({3})then & m) | (({3})otherwise & ~m));\n}}\n",
+                                         vector, called, mask, bits));
+    }
     return define(then.dtype, then.width,
-                  fmt::format("{}({}, {}, {})", function, text(condition), text(then), text(otherwise)));
+                  fmt::format("{}({}, {}, {})", called, text(condition), text(then), text(otherwise)));
 }
 
 CCode::Value CCode::convert(Value value, DType dtype) {
@@ -384,6 +444,8 @@ CCode::Value CCode::load(const Address& address, int width, std::optional<Value>
         const std::string element = fmt::format("{}*{}", is_bool(dtype) ? "0 != " : "", pointer(address));
         return fresh(dtype, 1, mask ? fmt::format("{} ? {} : 0", text(*mask), element) : element);
     }
+    if (!mask && !is_bool(dtype))
+        return fresh(dtype, width, fmt::format("*(const {}_in_memory*){}", type(dtype, width), pointer(address)));
     std::string parameters = fmt::format("const {}* p", memory_type(address.memory)), given = pointer(address);
     if (mask) {
         parameters += fmt::format(", {} mask", type(DType::boolean, width));
@@ -398,6 +460,10 @@ void CCode::store(const Address& address, Value value, std::optional<Value> mask
     if (value.width == 1) {
         const std::string guard = mask ? fmt::format("if ({}) ", text(*mask)) : "";
         line(fmt::format("{}*{} = {};", guard, pointer(address), text(value)));
+        return;
+    }
+    if (!mask && !is_bool(value.dtype)) {
+        line(fmt::format("*({}_in_memory*){} = {};", type(value.dtype, value.width), pointer(address), text(value)));
         return;
     }
     const std::string name = fmt::format("p{}", next_++);

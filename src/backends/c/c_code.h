@@ -22,6 +22,8 @@ public:
     CCode(const schedules::Tree& tree, codegen::Units units) : tree_(tree), units_(units) {}
     const std::string& body() const { return text_; }
     const std::string& functions() const { return functions_; }
+    // Of the launch, that the body uses as n0, n1 ...
+    const std::set<int64_t>& numbers() const { return numbers_; }
     std::string type_definitions() const;
     std::string memory_type(MemoryId memory) const;
     std::string memory_name(MemoryId memory) const;
@@ -107,6 +109,7 @@ private:
     std::map<std::string, Value> known_;  // by type and text
     std::vector<std::string> made_;       // keys of known_, in the order of their making
     std::set<std::pair<DType, int>> vectors_;
+    std::set<int64_t> numbers_;
     int indent_ = 1;
     int next_ = 0;
 };

@@ -20,16 +20,19 @@ std::string kernel_text(const Tree& tree, const std::string& declared, codegen::
     codegen::walk(tree, code);
     std::string text = fmt::format("// {}\n", tree.name);
     text += code.type_definitions() + code.functions();
-    text += fmt::format("{}(void* const* buffers, const int64_t* numbers, int64_t begin, int64_t end) {{\n",
-                        declared);
+    text += fmt::format("{}(void* const* buffers, const int64_t* numbers, int64_t begin, int64_t end) {{\n", declared);
     const size_t buffers = tree.buffers();
     for (size_t i = 0; i < tree.memories.size(); i++) {
-        const bool array = tree.memories[i].kind == Memory::Kind::array;
+        const Memory& memory = tree.memories[i];
         const std::string type = code.memory_type(static_cast<schedules::MemoryId>(i));
         const std::string name = code.memory_name(static_cast<schedules::MemoryId>(i));
-        text += array ? fmt::format("    {}* {} = 0;\n", type, name)
-                      : fmt::format("    {}* const {} = ({}*)buffers[{}];\n", type, name, type, i);
+        const char* const alone = memory.may_alias ? "" : "restrict ";
+        text += memory.kind == Memory::Kind::array
+                    ? fmt::format("    {}* {} = 0;\n", type, name)
+                    : fmt::format("    {}* {}const {} = ({}*)buffers[{}];\n", type, alone, name, type, i);
     }
+    // Stores cannot change what has no address.
+    for (const int64_t n : code.numbers()) text += fmt::format("    const int64_t n{0} = numbers[{0}];\n", n);
     text +=
         fmt::format("    char* const scratch = (char*)buffers[{}];\n    (void)scratch;\n    (void)numbers;\n", buffers);
     return text + code.body() + "    return 0;\n}\n";
@@ -37,8 +40,20 @@ std::string kernel_text(const Tree& tree, const std::string& declared, codegen::
 
 }  // namespace
 
+std::string c_prelude() {
+    return R"(#include <stdint.h>
+#if defined(__FMA__) || defined(__AVX512F__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+#define heddle_fmaf __builtin_fmaf
+#define heddle_fma __builtin_fma
+)";
+}
+
 std::string c_source(const Tree& tree, const std::string& function_name, codegen::Units units) {
-    return "#include <stdint.h>\n" + kernel_text(tree, "int32_t " + function_name, units);
+    return c_prelude() + kernel_text(tree, "int32_t " + function_name, units);
 }
 
 std::string c_source_of_several(const Tree& tree, const std::string& function_name) {

@@ -16,8 +16,9 @@ namespace heddle::backends {
 std::string c_source(const schedules::Tree& tree, const std::string& function_name,
                      codegen::Units units = codegen::Units::plain);
 
-// The same for a file with other kernels, which includes <stdint.h> once: what the function needs, which is there once
-// for each of them, and the function, of internal linkage.
+// The same for a file with other kernels, which begins with the prelude: the function, of internal linkage, behind what
+// it needs.
+std::string c_prelude();
 std::string c_source_of_several(const schedules::Tree& tree, const std::string& function_name);
 
 }  // namespace heddle::backends
