@@ -74,11 +74,13 @@ public:
 private:
     Result<void> read_driver() {
         constexpr int64_t most = 1 << 20;
-        auto header = read_file(options_.driver_folder + "/heddle_program.h", most);
-        if (!header) return fail(std::move(header.error()));
-        auto program = read_file(options_.driver_folder + "/heddle_program.c", most);
-        if (!program) return fail(std::move(program.error()));
-        driver_ = {std::move(*header), std::move(*program)};
+        for (auto [name, text] :
+             {std::pair("heddle_program.h", &driver_.header), std::pair("heddle_program.c", &driver_.program),
+              std::pair("heddle_math.h", &driver_.math)}) {
+            auto read = read_file(fmt::format("{}/{}", options_.driver_folder, name), most);
+            if (!read) return fail(std::move(read.error()));
+            *text = std::move(*read);
+        }
         return {};
     }
 

@@ -19,7 +19,7 @@ struct ArtefactOptions {
     bool weights_beside = false;     // in NAME.weights, for callers to map; else in the library, object or C file
     std::string compiler = "cc";     // the C compiler that makes the small part around kernels, and links
     std::vector<std::string> flags;  // for it
-    std::string driver_folder;       // with heddle_program.h and heddle_program.c
+    std::string driver_folder;       // with the fixed parts (c_writer.h)
     int threads = 1;                 // that compile kernels
     Progress* progress = nullptr;    // told kernels (stage code), and asked whether to go on
 };

@@ -108,12 +108,16 @@ public:
         text_ = fmt::format("/* The program '{}' as heddle compile has written it. */\n", program_.name);
         add_limits();
         text_ += texts_.header + "\n" + texts_.program + "\n/* ---- the program */\n\n";
-        if (options_.kernels_in_c) text_ += backends::c_prelude();
-        // Each kernel has all that one may need.
-        text_ +=
-            "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
-            "#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
-            "#pragma GCC diagnostic ignored \"-Wpsabi\"\n";
+        // Each kernel has all that one may need. What is rounded twice is not to be rounded once.
+        text_ += R"(#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#else
+#pragma GCC optimize("fp-contract=off")
+#endif
+)";
+        if (options_.kernels_in_c) text_ += texts_.math;
         add_weights();
         for (size_t v = 0; v < program_.variants.size(); v++) {
             add_kernels(v);

@@ -12,6 +12,7 @@ namespace heddle::artefact {
 struct DriverTexts {
     std::string header;   // heddle_program.h
     std::string program;  // heddle_program.c
+    std::string math;     // heddle_math.h, which kernels in C need
 };
 
 enum class WeightsIn : uint8_t {

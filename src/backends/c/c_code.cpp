@@ -247,8 +247,7 @@ CCode::Value CCode::operation(CodeOp op, Value a, Value b) {
     };
     const auto arithmetic = [&](const char* o) { return real ? plain(o) : integer_operation(o, a, b); };
     const auto function = [&](const char* name) {
-        const std::string call =
-            fmt::format("__builtin_{}{}({})", name, a.dtype == DType::float32 ? "f" : "", lane_text(a));
+        const std::string call = fmt::format("{}{}({})", name, a.dtype == DType::float32 ? "f" : "", lane_text(a));
         return a.width == 1 ? define(a.dtype, 1, call) : by_lane(a.dtype, a.width, call);
     };
     switch (op) {
@@ -269,15 +268,15 @@ CCode::Value CCode::operation(CodeOp op, Value a, Value b) {
     case CodeOp::less: return compare("<", a, b);
     case CodeOp::less_equal: return compare("<=", a, b);
     case CodeOp::negate: return define(a.dtype, a.width, fmt::format("-({})", text(a)));
-    case CodeOp::square_root: return function("sqrt");
-    case CodeOp::floor: return function("floor");
-    case CodeOp::ceil: return function("ceil");
-    case CodeOp::round: return function("rint");
-    case CodeOp::truncate: return function("trunc");
+    case CodeOp::square_root: return function("heddle_sqrt");
+    case CodeOp::floor: return function("heddle_floor");
+    case CodeOp::ceil: return function("heddle_ceil");
+    case CodeOp::round: return function("heddle_rint");
+    case CodeOp::truncate: return function("heddle_trunc");
     case CodeOp::count_bits: return count_bits(a);
     case CodeOp::dot_pairs: return dot_pairs(a, b);
     case CodeOp::scale: return scale(a, b);
-    case CodeOp::exponent_of: return function("logb");
+    case CodeOp::exponent_of: return function("__builtin_logb");
     case CodeOp::significand_of: return significand_of(a);
     case CodeOp::reciprocal_root_estimate: return reciprocal_root_estimate(a);
     }

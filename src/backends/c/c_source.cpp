@@ -40,17 +40,23 @@ std::string kernel_text(const Tree& tree, const std::string& declared, codegen::
 
 }  // namespace
 
+namespace {
+
+// Functions by which kernels do what C has no operator for.
 std::string c_prelude() {
-    return R"(#include <stdint.h>
+    std::string text = R"(#include <stdint.h>
 #if defined(__FMA__) || defined(__AVX512F__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
-#define heddle_fmaf __builtin_fmaf
-#define heddle_fma __builtin_fma
 )";
+    for (const char* name : {"fma", "sqrt", "floor", "ceil", "rint", "trunc"})
+        text += fmt::format("#define heddle_{0}f __builtin_{0}f\n#define heddle_{0} __builtin_{0}\n", name);
+    return text;
 }
+
+}  // namespace
 
 std::string c_source(const Tree& tree, const std::string& function_name, codegen::Units units) {
     return c_prelude() + kernel_text(tree, "int32_t " + function_name, units);

@@ -16,9 +16,8 @@ namespace heddle::backends {
 std::string c_source(const schedules::Tree& tree, const std::string& function_name,
                      codegen::Units units = codegen::Units::plain);
 
-// The same for a file with other kernels, which begins with the prelude: the function, of internal linkage, behind what
-// it needs.
-std::string c_prelude();
+// The same for a file with other kernels: the function, of internal linkage, behind what it needs beside <stdint.h> and
+// the functions heddle_fma, heddle_sqrt, heddle_floor, heddle_ceil, heddle_rint and heddle_trunc, and those of float.
 std::string c_source_of_several(const schedules::Tree& tree, const std::string& function_name);
 
 }  // namespace heddle::backends
