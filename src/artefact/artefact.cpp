@@ -23,17 +23,18 @@ std::unexpected<Diagnostics> bad_folder(const std::string& folder, std::string r
                  .reason = std::move(reason)});
 }
 
-// A folder beside the one that is asked for, which is gone in the end.
+// A folder in the one that is asked for, which is gone in the end; so is that one, if it was made and nothing came of it.
 class Workshop {
 public:
     ~Workshop() {
         std::error_code ignored;
         if (!path_.empty()) fs::remove_all(path_, ignored);
+        if (!made_.empty() && fs::is_empty(made_, ignored)) fs::remove(made_, ignored);
     }
 
     Result<void> open(const fs::path& folder) {
         std::error_code problem;
-        fs::create_directories(folder, problem);
+        if (fs::create_directories(folder, problem)) made_ = folder;
         if (problem) return bad_folder(folder.string(), problem.message());
         std::string name = (folder / ".compile-XXXXXX").string();
         if (!mkdtemp(name.data())) return bad_folder(folder.string(), "no folder can be made in it");
@@ -44,7 +45,7 @@ public:
     std::string file(const std::string& name) const { return (path_ / name).string(); }
 
 private:
-    fs::path path_;
+    fs::path path_, made_;
 };
 
 class ArtefactWriter {

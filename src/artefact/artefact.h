@@ -30,8 +30,8 @@ struct WrittenFile {
 };
 
 // Writes NAME.h, NAME.json (what is there, for programs) and the program into the folder, which it makes; all files or
-// none. Codes: artefact.folder, artefact.compiler (it is not there, or refuses; with its words), artefact.target (no code
-// is made for such a target), those of the backend and of writing files.
+// none. Codes: artefact.folder, artefact.compiler (it is not there, or refuses; with its words), those of the backend and
+// of writing files.
 Result<std::vector<WrittenFile>> write_artefact(const Program& program, const std::string& folder,
                                                 const ArtefactOptions& options);
 

@@ -100,6 +100,8 @@ private:
         if (!word.empty() && !std::isdigit(static_cast<unsigned char>(word[0]))) {
             name = word;
             if (!accept('=')) {
+                if (const auto known = dimensions_.find(name); known != dimensions_.end())
+                    return named_size(name, known->second);
                 return wrong(begin, word.size(), fmt::format("the dimension '{}' needs a number", name),
                              name + "=NUMBER");
             }

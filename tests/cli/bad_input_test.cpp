@@ -55,6 +55,20 @@ TEST_F(BadInput, files_that_are_not_there) {
     expect_run_error({"--input", "x=" + path("no.npy")}, "support.file_open", {"no.npy"});
 }
 
+TEST_F(BadInput, programs_that_cannot_be_exported) {
+    const std::string out = path("out");
+    expect_error({"compile", path("no.onnx"), "-o", out}, "support.file_open", {"no.onnx"});
+    expect_error({"compile", model_, "-o", out}, "onnx.unbound_dimension", {"batch"});
+    expect_error({"compile", model_, "-o", out, "--bind", "batch=8:1"}, "artefact.range", {"batch=8:1"});
+    expect_error({"compile", model_, "-o", out, "--bind", "batch=1:100000"}, "artefact.too_many_sizes", {"batch"});
+    expect_error({"compile", model_, "-o", out, "--bind", "batch=1,other=1:4"}, "artefact.dimension", {"'other'"});
+    expect_error({"compile", model_, "-o", out, "--bind", "batch=1", "--cc", "no-such-compiler"}, "artefact.compiler",
+                 {"no-such-compiler"});
+    expect_error({"compile", model_, "-o", out, "--bind", "batch=1", "--cc-flag", "--no-such-flag"},
+                 "artefact.compiler", {"--no-such-flag"});
+    expect_error({"compile", model_, "-o", model_ + "/out", "--bind", "batch=1"}, "artefact.folder", {"out"});
+}
+
 TEST_F(BadInput, more_memory_than_there_is) {
     for (const char* backend : {"cpu", "reference"}) {
         expect_error({"run", model_, "--random", "1", "--bind", "batch=1000000000000", "--backend", backend, "--work",

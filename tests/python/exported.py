@@ -130,10 +130,13 @@ class Program:
             self._workspace = aligned(needed)
             self.call.ready = 0
         self.call.workspace, self.call.workspace_bytes = self._workspace.ctypes.data, self._workspace.size
-        given = self._tensors(inputs)
+        self.run_into(outputs, *inputs)
+        return outputs
+
+    def run_into(self, outputs, *inputs):
+        self.call.inputs = self._tensors(inputs)
         described_inputs = self._kept
-        self.call.inputs, self.call.outputs = given, self._tensors(outputs)
+        self.call.outputs = self._tensors(outputs)
         status = self._run(ctypes.byref(self.call))
         del described_inputs
         self._checked(status)
-        return outputs

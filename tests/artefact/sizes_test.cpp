@@ -1,0 +1,67 @@
+#include "artefact/sizes.h"
+
+#include <gtest/gtest.h>
+
+#include "artefact/artefact.h"
+#include "artefact/weight_pool.h"
+#include "helpers/codes.h"
+
+namespace heddle::artefact {
+namespace {
+
+TEST(Sizes, AreReadAsTheyAreWritten) {
+    auto dimensions = parse_dimensions({"batch=4,x=y=1:64", "height=32:320:32,width=8:30:5"});
+    ASSERT_TRUE(dimensions) << render(dimensions.error());
+    EXPECT_EQ(*dimensions,
+              (std::vector<Dimension>{
+                  {"batch", 4, 4, 1}, {"x=y", 1, 64, 1}, {"height", 32, 320, 32}, {"width", 8, 28, 5}}));
+    EXPECT_EQ((*dimensions)[3].count(), 5);
+}
+
+TEST(Sizes, WhatIsNoRangeIsRefused) {
+    for (const char* text : {"batch", "=4", "batch=", "batch=x", "batch=4:", "batch=4:2", "batch=1:4:0", "batch=-1:4",
+                             "batch=1:2:3:4", "batch=1:99999999999", "batch=1.5", "a=1,,b=2"})
+        EXPECT_EQ(codes(parse_dimensions({text})), Codes{"artefact.range"}) << text;
+}
+
+TEST(Sizes, ThereIsAnEndToThem) {
+    EXPECT_TRUE(SizeGrid::make({{"a", 1, 64, 1}, {"b", 1, 64, 1}}));
+    for (const std::vector<Dimension>& many :
+         {std::vector<Dimension>{{"a", 1, 64, 1}, {"b", 1, 65, 1}}, {{"a", 0, 2147483647, 1}}})
+        EXPECT_EQ(codes(SizeGrid::make(many)), Codes{"artefact.too_many_sizes"});
+}
+
+TEST(Sizes, AreNumberedWithTheLastDimensionFirst) {
+    auto grid = SizeGrid::make({{"a", 1, 2, 1}, {"b", 10, 30, 10}});
+    ASSERT_TRUE(grid);
+    EXPECT_EQ(grid->count(), 6);
+    EXPECT_EQ(grid->numbers(4), (std::vector<int64_t>{1, 1}));
+    EXPECT_EQ(grid->bindings(4), (std::map<std::string, int64_t>{{"a", 2}, {"b", 20}}));
+}
+
+TEST(Weights, EqualContentsLieThereOnce) {
+    const auto one = std::make_shared<std::vector<std::byte>>(100, std::byte{1});
+    const auto two = std::make_shared<std::vector<std::byte>>(*one);
+    const auto other = std::make_shared<std::vector<std::byte>>(3, std::byte{2});
+    WeightPool pool;
+    EXPECT_EQ(pool.add(*one, one), 0);
+    EXPECT_EQ(pool.add(*other, other), 128);
+    EXPECT_EQ(pool.add(*two, two), 0);
+    std::vector<std::byte> all;
+    pool.write([&](std::span<const std::byte> part) { all.insert(all.end(), part.begin(), part.end()); });
+    ASSERT_EQ(static_cast<int64_t>(all.size()), pool.bytes());
+    EXPECT_EQ(pool.bytes(), 128 + 64 + 64);
+    EXPECT_EQ(all[99], std::byte{1});
+    EXPECT_EQ(all[100], std::byte{0});
+    EXPECT_EQ(all[130], std::byte{2});
+}
+
+TEST(Names, AreIdentifiersOfC) {
+    EXPECT_EQ(identifier_of("PP-OCR v4.onnx"), "pp_ocr_v4_onnx");
+    EXPECT_EQ(identifier_of("9lives"), "program_9lives");
+    EXPECT_EQ(identifier_of("--"), "program_");
+    EXPECT_EQ(identifier_of("größe"), "gr_e");
+}
+
+}  // namespace
+}  // namespace heddle::artefact

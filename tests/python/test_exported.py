@@ -1,0 +1,253 @@
+"""Programs that heddle compile writes, beside sessions: results are the same bits, for all sizes, on any workers."""
+import contextlib
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import equality
+import exported
+import heddle
+import inputs
+from support import model_of, model_path, reference
+
+ROOT = exported.ROOT
+BAD_ARGUMENT, BAD_SIZE, BAD_INDEX = -1, -2, -4
+
+
+@contextlib.contextmanager
+def folder():
+    with tempfile.TemporaryDirectory() as name:
+        yield pathlib.Path(name)
+
+
+def weight(name, array):
+    return numpy_helper.from_array(array, name)
+
+
+def vision():
+    """Convolutions, whose inputs have margins, pooling, a product and a softmax, over [batch, 3, height, 24]."""
+    rng = np.random.default_rng(2)
+    weights = [weight("w1", rng.standard_normal((8, 3, 3, 3)).astype(np.float32)),
+               weight("w2", rng.standard_normal((16, 8, 3, 3)).astype(np.float32)),
+               weight("w3", rng.standard_normal((16, 10)).astype(np.float32))]
+    nodes = [helper.make_node("Conv", ["x", "w1"], ["a"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["a"], ["b"]),
+             helper.make_node("Conv", ["b", "w2"], ["c"], pads=[1, 1, 1, 1], strides=[2, 2]),
+             helper.make_node("GlobalAveragePool", ["c"], ["d"]), helper.make_node("Flatten", ["d"], ["e"]),
+             helper.make_node("MatMul", ["e", "w3"], ["f"]), helper.make_node("Softmax", ["f"], ["p"])]
+    return model_of(nodes, [("x", TensorProto.FLOAT, ["batch", 3, "height", 24])],
+                    [("p", TensorProto.FLOAT, None), ("c", TensorProto.FLOAT, None)], weights)
+
+
+def choosing():
+    """Rows of a table by indices from outside, which may lie outside of it."""
+    table = np.arange(40, dtype=np.float32).reshape(10, 4)
+    return model_of([helper.make_node("Gather", ["t", "i"], ["y"])], [("i", TensorProto.INT64, ["n"])],
+                    [("y", TensorProto.FLOAT, None)], [weight("t", table)])
+
+
+def write(where, model):
+    path = where / "model.onnx"
+    path.write_bytes(model)
+    return path
+
+
+def made_of_c(where, *flags, compiler="gcc"):
+    """A library of the C file that was written there, with no other library."""
+    (source,), made = where.glob("*.c"), where / "libmade.so"
+    command = [compiler, *flags, "-Wall", "-Wno-psabi", "-Werror", "-shared", "-fPIC", "-nostdlib", "-Wl,-z,defs", source,
+               "-o", made]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+def refused(status, *words):
+    @contextlib.contextmanager
+    def check():
+        try:
+            yield
+        except exported.Refused as problem:
+            assert problem.status == status, problem
+            for word in words:
+                assert word in str(problem), problem
+        else:
+            raise AssertionError(f"nothing was refused; expected {words}")
+    return check()
+
+
+def images(batch, height):
+    return np.random.default_rng(batch * 100 + height).standard_normal((batch, 3, height, 24)).astype(np.float32)
+
+
+def test_a_library_for_ranges_of_sizes():
+    with folder() as where:
+        path = write(where, vision())
+        exported.compile(where / "out", path, "--bind", "batch=1:5,height=8:40:8")
+        session = heddle.InferenceSession(str(path))
+        for workers in (1, 3):
+            program = exported.Program(where / "out", workers=workers)
+            for batch, height in ((1, 8), (5, 40), (2, 16), (2, 16), (1, 8), (3, 32)):
+                x = images(batch, height)
+                plain = reference(str(path), {"x": x}, False)
+                for found, ours, wanted, other in zip(program.run(x), session.run(None, {"x": x}),
+                                                      reference(str(path), {"x": x}), plain, strict=True):
+                    equal, text = equality.compare(found, wanted, other)
+                    assert equal, (batch, height, text)
+                    assert found.shape == ours.shape
+
+
+def test_what_a_program_refuses():
+    with folder() as where:
+        exported.compile(where / "out", write(where, vision()), "--bind", "batch=1:5,height=8:40:8")
+        program = exported.Program(where / "out")
+        for x in (images(6, 8), images(1, 12), images(1, 48)):
+            with refused(BAD_SIZE, "input x", "was exported for"):
+                program.run(x)
+        for x, word in ((images(1, 8).astype(np.float64), "element type"), (images(1, 8)[0], "rank"),
+                        (images(1, 8)[..., :23].copy(), "24"), (np.asfortranarray(images(2, 8)), "row-major")):
+            with refused(BAD_ARGUMENT, "input x", word):
+                program.run(x)
+        program.run(images(1, 8))
+        program.call.workspace_bytes = program.workspace_bytes(images(1, 8)) - 1
+        outputs = program.outputs_for(images(1, 8))
+        with refused(BAD_ARGUMENT, "workspace"):
+            program.run_into(outputs, images(1, 8))
+        program.call.workspace_bytes += 1
+        with refused(BAD_ARGUMENT, "output p", "a size is to be 1, not 2"):
+            program.run_into([np.zeros((2, 10), np.float32), outputs[1]], images(1, 8))
+
+
+def test_an_index_outside_is_told():
+    with folder() as where:
+        path = write(where, choosing())
+        for emit in ("library", "c"):
+            exported.compile(where / emit, path, "--bind", "n=1:8", "--emit", emit)
+            made = made_of_c(where / emit, "-O1") if emit == "c" else None
+            for workers in (1, 2):
+                program = exported.Program(where / emit, made, workers)
+                (y,) = program.run(np.array([3, -1, 0]))
+                assert (y[:, 0] == [12, 36, 0]).all()
+                with refused(BAD_INDEX, "an index among the data is 10"):
+                    program.run(np.array([3, 10]))
+
+
+def test_weights_beside_and_objects():
+    with folder() as where:
+        path = write(where, vision())
+        options = ["--bind", "batch=2,height=16", "--name", "seen"]
+        exported.compile(where / "library", path, *options)
+        exported.compile(where / "beside", path, *options, "--weights", "beside")
+        exported.compile(where / "object", path, *options, "--emit", "object")
+        made = where / "object/linked.so"
+        subprocess.run(["gcc", "-shared", where / "object/seen.o", "-o", made], check=True)
+        x = images(2, 16)
+        results = [exported.Program(where / "library").run(x), exported.Program(where / "beside").run(x),
+                   exported.Program(where / "object", made).run(x)]
+        for other in results[1:]:
+            for a, b in zip(results[0], other, strict=True):
+                assert (a == b).all()
+
+
+def test_c_for_any_machine_and_compiler():
+    """The same program as C: without a mathematical library, with and without instructions for vectors and FMA."""
+    with folder() as where:
+        path = write(where, vision())
+        exported.compile(where, path, "--bind", "batch=1:5,height=8:16:8", "--emit", "c")
+        compilers = [("gcc", "-O2"), ("gcc", "-O1", "-march=x86-64-v3"), ("gcc", "-O1", "-march=native")]
+        if shutil.which("clang-19"):
+            compilers.append(("clang-19", "-O1", "-march=x86-64-v3", "-Wno-unused-function"))
+        for compiler, *flags in compilers:
+            program = exported.Program(where, made_of_c(where, *flags, compiler=compiler))
+            for batch, height in ((5, 16), (1, 8)):
+                x = images(batch, height)
+                for found, wanted, plain in zip(program.run(x), reference(str(path), {"x": x}),
+                                                reference(str(path), {"x": x}, False), strict=True):
+                    equal, text = equality.compare(found, wanted, plain)
+                    assert equal, (compiler, flags, text)
+
+
+def test_the_same_bytes_again():
+    with folder() as where:
+        path = write(where, vision())
+        written = [exported.compile(where / name, path, "--bind", "batch=1:3,height=8", "--emit", "c") for name in "ab"]
+        for name in written[0]:
+            assert written[0][name].read_bytes() == written[1][name].read_bytes(), name
+
+
+def test_a_program_of_calls():
+    with folder() as where:
+        exported.compile(where, "--call", "y = softmax(x, axis: 1)", "--input-type", "x=float32[rows, 10]", "--bind",
+                         "rows=1:20", "--name", "rows")
+        program = exported.Program(where)
+        assert program.manifest["outputs"][0]["shape"] == ["rows", 10]
+        x = np.random.default_rng(1).standard_normal((7, 10)).astype(np.float32)
+        (y,) = program.run(x)
+        assert np.abs(y - np.exp(x) / np.exp(x).sum(1, keepdims=True)).max() < 1e-6
+
+
+def test_silero_vad_for_one_rate():
+    with folder() as where:
+        path = model_path("silero-vad")
+        np.save(where / "sr.npy", np.array(16000))
+        exported.compile(where / "out", path, "--bind", "input.0=1,input.1=576,state.1=1", "--input",
+                         f"sr={where / 'sr.npy'}")
+        program, session = exported.Program(where / "out"), heddle.InferenceSession(path)
+        feeds = inputs.of("silero-vad")
+        names = [value["name"] for value in program.manifest["inputs"]]
+        for found, wanted in zip(program.run(*(feeds[name] for name in names)), session.run(None, feeds), strict=True):
+            assert np.abs(found - wanted).max() < 1e-5
+        with refused(BAD_ARGUMENT, "input sr", "another value"):
+            program.run(*(feeds[name] if name != "sr" else np.array(8000) for name in names))
+
+
+def built(where, source, name):
+    """A C program of the examples, linked to what was written there."""
+    program = where / "program"
+    assert len((ROOT / source).read_text().splitlines()) < 60
+    subprocess.run(["gcc", "-std=c11", "-D_DEFAULT_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", ROOT / source, f"-I{where}",
+                    f"-L{where}", f"-l{name}", f"-Wl,-rpath,{where}", "-o", program], check=True)
+    libraries = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    assert "LLVM" not in libraries and "libheddle" not in libraries and "stdc++" not in libraries, libraries
+    return program
+
+
+def test_targets6_magika_in_a_c_program():
+    with folder() as where:
+        exported.compile(where, model_path("magika"), "--bind", "unk__214=1:4")
+        program = built(where, "examples/exported/magika.c", "magika")
+        said = subprocess.run([program, ROOT / "src/main.cpp", ROOT / "tests/python/exported.py", HEADER],
+                              capture_output=True, text=True, check=True).stdout.splitlines()
+    session = heddle.InferenceSession(model_path("magika"))
+    for line, path in zip(said, (ROOT / "src/main.cpp", ROOT / "tests/python/exported.py", HEADER), strict=True):
+        text = path.read_bytes()
+        sample = np.full((1, 2048), 256, np.int32)
+        begin, end = text[:1024], text[-1024:]
+        sample[0, :len(begin)] = list(begin)
+        sample[0, 2048 - len(end):] = list(end)
+        (scores,) = session.run(None, {"bytes": sample})
+        assert line == f"{path}: kind {scores.argmax()}, {scores.max():.3f}", line
+
+
+HEADER = ROOT / "exported/heddle_program.h"
+
+
+def test_targets6_pp_ocr_in_a_c_program():
+    """A line of text, as the recogniser reads it: the program prints the numbers of its characters."""
+    path = model_path("text-recogniser")
+    x = inputs.of("text-recogniser")["x"]
+    with folder() as where:
+        exported.compile(where, path, "--bind", "p2o.DynamicDimension.0=1,x.2=48,p2o.DynamicDimension.1=256:320:32")
+        program = built(where, "examples/exported/text_recogniser.c", "text_recogniser")
+        grey = np.clip(np.rint((x[0].mean(0) + 1) * 127.5), 0, 255).astype(np.uint8)
+        (where / "line.pgm").write_bytes(b"P5\n%d 48\n255\n" % grey.shape[1] + grey.tobytes())
+        said = subprocess.run([program, where / "line.pgm"], capture_output=True, text=True, check=True).stdout.split()
+    again = np.broadcast_to(grey.astype(np.float32) / 127.5 - 1, (1, 3, *grey.shape)).copy()
+    (scores,) = heddle.InferenceSession(path).run(None, {"x": again})
+    best = scores[0].argmax(1)
+    wanted = [int(c) for c, before in zip(best, np.concatenate([[0], best])) if c != 0 and c != before]
+    assert [int(word) for word in said] == wanted and len(wanted) > 3, (said, wanted)
