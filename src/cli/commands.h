@@ -144,12 +144,17 @@ struct CacheCommandOptions {
 };
 int show_cache(const CacheCommandOptions& options);
 
-struct TargetCommandOptions {
+struct TargetsOptions {
     CommonOptions common;
     CacheOptions cache;
+    std::string target;    // a tag, a file or JSON; empty: all tags, or this machine with `host`
+    std::string diff;      // another one
+    std::string ask;       // for one field
+    bool explain = false;  // each value with who says it
+    bool host = false;
     bool measure = false;  // anew
 };
-int show_target(const TargetCommandOptions& options);
+int show_targets(const TargetsOptions& options);
 
 int print_version(const CommonOptions& options);
 
