@@ -16,32 +16,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// AVX-512 and AVX2, of which a machine takes the first that it has.
-std::vector<Target> usual_targets() {
-    Target wide;
-    wide.name = "x86-64-v4";
-    Target narrow;
-    narrow.name = "x86-64-v3";
-    narrow.vector_bytes = 32;
-    narrow.vector_registers = 16;
-    narrow.maximum_rows = 6;
-    return {wide, narrow};
-}
-
-Result<std::vector<Target>> targets_of(const std::vector<std::string>& names, bool in_c) {
+// AVX-512 and AVX2, of which a machine takes the first that it has. C becomes wider code where its compiler is told to.
+Result<std::vector<Target>> targets_of(std::vector<std::string> names, bool in_c) {
+    if (names.empty())
+        names = in_c ? std::vector<std::string>{"x86-64-v3"} : std::vector<std::string>{"x86-64-v4", "x86-64-v3"};
     std::vector<Target> targets;
     for (const std::string& name : names) {
-        if (name == "native") {
-            targets.push_back(this_machine());
-            continue;
-        }
-        auto target = load_target(name);
+        auto target = name == "native" ? this_machine() : open_scheduled_target(name);
         if (!target) return fail(std::move(target.error()));
         targets.push_back(std::move(*target));
     }
-    if (!targets.empty()) return targets;
-    targets = usual_targets();
-    if (in_c) targets.erase(targets.begin());  // its compiler makes wider code of it, if it is told to
     return targets;
 }
 
