@@ -16,7 +16,12 @@ setup:
 demo: build
 	@scripts/demo
 
+# What exported programs are compiled by and run under for other machines.
+CROSS := gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross gcc-riscv64-linux-gnu \
+	libc6-dev-riscv64-cross gcc-arm-none-eabi qemu-user qemu-system-arm
+
 test: build
+	@scripts/setup $(CROSS)
 	@cmake --build --preset release
 	@scripts/test $(if $(OFFLINE),--offline)
 

@@ -152,19 +152,21 @@ private:
         };
         for (const std::string& flag : options_.flags) argue(flag);
         for (const char* flag :
-             {"-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-nostdlib", "-Wl,--build-id=none"})
+             {"-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-nostartfiles", "-Wl,--build-id=none"})
             argue(flag);
         if (library) {
-            for (const char* flag : {"-shared", "-Wl,-z,noexecstack", "-Wl,--gc-sections", "-Wl,-s"}) argue(flag);
+            for (const char* flag : {"-shared", "-Wl,-z,noexecstack", "-Wl,--gc-sections", "-Wl,-s", "-Wl,--as-needed"})
+                argue(flag);
             argue("-Wl,-soname," + made);
         } else {
             argue("-r");
+            argue("-nostdlib");
         }
         argue(workshop_.file(name + ".c"));
         for (const std::string& path : *kernels) argue(path);
         argue("-o");
         argue(workshop_.file(made));
-        if (library) argue("-lgcc");  // what __builtin_cpu_supports asks
+        if (library) argue("-lm");  // on machines without instructions for all that kernels do
         const std::string list = workshop_.file("arguments");
         if (auto done = write_file(list, arguments); !done) return done;
         made_.push_back(made);

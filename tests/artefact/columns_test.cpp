@@ -84,7 +84,8 @@ TEST(Columns, RandomValuesOfRandomGroupsComeBack) {
         std::vector<Dimension> dimensions;
         for (size_t d = 0; d < 1 + random() % 3; d++) {
             const auto from = static_cast<int64_t>(random() % 5), step = static_cast<int64_t>(1 + random() % 3);
-            dimensions.push_back({"d" + std::to_string(d), from, from + step * static_cast<int64_t>(random() % 5), step});
+            dimensions.push_back(
+                {"d" + std::to_string(d), from, from + step * static_cast<int64_t>(random() % 5), step});
         }
         const SizeGrid grid = grid_of(dimensions);
         std::vector<int64_t> sizes, table;

@@ -12,9 +12,8 @@ namespace {
 TEST(Sizes, AreReadAsTheyAreWritten) {
     auto dimensions = parse_dimensions({"batch=4,x=y=1:64", "height=32:320:32,width=8:30:5"});
     ASSERT_TRUE(dimensions) << render(dimensions.error());
-    EXPECT_EQ(*dimensions,
-              (std::vector<Dimension>{
-                  {"batch", 4, 4, 1}, {"x=y", 1, 64, 1}, {"height", 32, 320, 32}, {"width", 8, 28, 5}}));
+    EXPECT_EQ(*dimensions, (std::vector<Dimension>{
+                               {"batch", 4, 4, 1}, {"x=y", 1, 64, 1}, {"height", 32, 320, 32}, {"width", 8, 28, 5}}));
     EXPECT_EQ((*dimensions)[3].count(), 5);
 }
 

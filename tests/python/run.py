@@ -9,6 +9,7 @@ import importlib.util
 import pathlib
 import sys
 import traceback
+import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -46,6 +47,8 @@ def main():
                 results.add("PASS", title)
             except make_models.Unavailable as problem:
                 results.unavailable(title, problem, options.offline)
+            except unittest.SkipTest as reason:
+                results.add("SKIP", title, str(reason))
             except Exception:
                 results.add("FAIL", title, "\n" + traceback.format_exc())
     return results.end()

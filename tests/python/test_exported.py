@@ -1,9 +1,11 @@
 """Programs that heddle compile writes, beside sessions: results are the same bits, for all sizes, on any workers."""
 import contextlib
+import functools
 import pathlib
 import shutil
 import subprocess
 import tempfile
+import unittest
 
 import numpy as np
 import onnx
@@ -251,3 +253,86 @@ def test_targets6_pp_ocr_in_a_c_program():
     best = scores[0].argmax(1)
     wanted = [int(c) for c, before in zip(best, np.concatenate([[0], best])) if c != 0 and c != before]
     assert [int(word) for word in said] == wanted and len(wanted) > 3, (said, wanted)
+
+
+CROSS = {"aarch64": ("aarch64-linux-gnu", "qemu-aarch64"), "armv7-neon": ("arm-linux-gnueabihf", "qemu-arm"),
+         "riscv64-gc": ("riscv64-linux-gnu", "qemu-riscv64")}
+
+
+def crossed(target):
+    """For another architecture, by LLVM and as C: run under an emulator, beside ONNX Runtime."""
+    machine, emulator = CROSS[target]
+    compiler = f"{machine}-gcc"
+    for tool in (compiler, emulator):
+        if not shutil.which(tool):
+            raise unittest.SkipTest(f"{tool} is not installed")
+    x = images(3, 16)
+    text = f"{x.ndim} {' '.join(map(str, x.shape))} {' '.join(map(repr, x.ravel().tolist()))}"
+    with folder() as where:
+        path = write(where, vision())
+        for emit in ("library", "c"):
+            out = where / emit
+            exported.compile(out, path, "--bind", "batch=1:3,height=8:16:8", "--target", target, "--cc", compiler, "--emit",
+                             emit, "--name", "seen")
+            code = ["-L.", "-lseen"] if emit == "library" else ["seen.c"]
+            subprocess.run([compiler, "-O2", "-Wno-psabi", "-DPROGRAM=seen", '-DHEADER="seen.h"', "-I.",
+                            ROOT / "tests/exported/runner.c", *code, "-o", "runner"], check=True, cwd=out)
+            done = subprocess.run([emulator, "-L", f"/usr/{machine}", "-E", "LD_LIBRARY_PATH=.", "./runner"], input=text,
+                                  capture_output=True, text=True, cwd=out)
+            assert done.returncode == 0, done.stdout + done.stderr
+            found = np.array([int(line, 16) for line in done.stdout.split()], np.uint32).view(np.float32)
+            wanted, plain = reference(str(path), {"x": x}), reference(str(path), {"x": x}, False)
+            begin = 0
+            for w, p in zip(wanted, plain, strict=True):
+                equal, words = equality.compare(found[begin:begin + w.size].reshape(w.shape), w, p)
+                assert equal, (target, emit, words)
+                begin += w.size
+            assert begin == found.size
+
+
+for target in CROSS:
+    globals()[f"test_cross_compiled_for_{target.replace('-', '_')}"] = functools.partial(crossed, target)
+
+
+def digits():
+    """A convolution, pooling and two dense layers over pictures of 16 x 16: 134 KB of weights."""
+    rng = np.random.default_rng(4)
+    normal = lambda *shape: rng.standard_normal(shape).astype(np.float32) / np.float32(np.sqrt(shape[-1]))
+    weights = [weight("w1", normal(8, 1, 3, 3)), weight("w2", normal(512, 64)), weight("b2", normal(64)),
+               weight("w3", normal(64, 10))]
+    nodes = [helper.make_node("Conv", ["x", "w1"], ["a"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["a"], ["b"]),
+             helper.make_node("MaxPool", ["b"], ["c"], kernel_shape=[2, 2], strides=[2, 2]),
+             helper.make_node("Flatten", ["c"], ["d"]), helper.make_node("MatMul", ["d", "w2"], ["e"]),
+             helper.make_node("Add", ["e", "b2"], ["f"]), helper.make_node("Tanh", ["f"], ["g"]),
+             helper.make_node("MatMul", ["g", "w3"], ["h"]), helper.make_node("Softmax", ["h"], ["p"])]
+    return model_of(nodes, [("x", TensorProto.FLOAT, [1, 1, 16, 16])], [("p", TensorProto.FLOAT, [1, 10])], weights)
+
+
+def test_a_board_without_an_operating_system():
+    """In 256 KB of flash and 32 KB of memory, without malloc, a C library or a mathematical one."""
+    for tool in ("arm-none-eabi-gcc", "qemu-system-arm"):
+        if not shutil.which(tool):
+            raise unittest.SkipTest(f"{tool} is not installed")
+    x = np.random.default_rng(6).standard_normal((1, 1, 16, 16)).astype(np.float32)
+    with folder() as where:
+        path = write(where, digits())
+        exported.compile(where, path, "--emit", "c", "--target", "qemu/mps2-an386", "--name", "board_model")
+        ram = 16 << 10
+        (where / "case.h").write_text(f"enum {{ OUTPUTS = 10, WORKSPACE = {ram} }};\n#define SHAPE {{1, 1, 16, 16}}\n"
+                                      f"static const float input[] = {{{','.join(map(repr, x.ravel().tolist()))}}};\n")
+        command = ["arm-none-eabi-gcc", "-O2", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16",
+                   "-ffreestanding", "-nostdlib", "-fno-tree-loop-distribute-patterns", "-ffunction-sections", "-Wno-psabi", f"-I{where}",
+                   ROOT / "tests/exported/board.c", "-T", ROOT / "tests/exported/board.ld", "-Wl,--gc-sections", "-lgcc",
+                   "-o", where / "board.elf"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        symbols = subprocess.run(["arm-none-eabi-nm", where / "board.elf"], capture_output=True, text=True).stdout
+        for name in ("malloc", " expf", " tanhf", " sqrtf"):
+            assert name not in symbols, name
+        done = subprocess.run(["qemu-system-arm", "-M", "mps2-an386", "-nographic", "-semihosting", "-kernel",
+                               where / "board.elf"], capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stdout + done.stderr
+        words = [line for line in (done.stdout + done.stderr).split() if len(line) == 8]
+        found = np.array([int(word, 16) for word in words], np.uint32).view(np.float32)
+        equal, text = equality.compare(found[None], reference(str(path), {"x": x})[0], reference(str(path), {"x": x}, False)[0])
+        assert equal, text

@@ -44,8 +44,10 @@ std::string CCode::type(DType dtype, int width) {
 
 std::string CCode::type_definitions() const {
     std::string text;
-    for (const DTypeInfo& row : all_dtypes()) {
-        if (is_complex(row.dtype)) continue;
+    std::set<DType> stored = {DType::int64};  // of what a failing kernel reports
+    for (const schedules::Memory& memory : tree_.memories) stored.insert(memory.dtype);
+    for (const DTypeInfo& row : all_dtypes()) {  // not every compiler knows halves
+        if (!stored.contains(row.dtype)) continue;
         text += fmt::format("typedef {} element_{} __attribute__((may_alias));\n", scalar_type(row.dtype), row.name);
     }
     for (const auto& [dtype, width] : vectors_) {

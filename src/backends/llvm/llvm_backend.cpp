@@ -40,6 +40,7 @@
 #include "cache/identity.h"
 #include "support/progress.h"
 #include "support/resident_memory.h"
+#include "target/facts.h"
 
 namespace heddle::backends {
 namespace {
@@ -86,9 +87,26 @@ void initialise_llvm() {
     });
 }
 
+bool is_x86(const Target& target) { return target.arch.empty() || target.arch == "x86_64"; }
+
+// Of the machine that the code is for: this one, unless the target is of another architecture.
+std::string triple_of(const Target& target) {
+    const std::string here = llvm::sys::getProcessTriple(), there = llvm_triple(target);
+    if (there.empty() || llvm::Triple(there).getArch() == llvm::Triple(here).getArch()) return here;
+    static std::once_flag once;
+    std::call_once(once, [] {
+        llvm::InitializeAllTargetInfos();
+        llvm::InitializeAllTargets();
+        llvm::InitializeAllTargetMCs();
+        llvm::InitializeAllAsmPrinters();
+    });
+    return there;
+}
+
 // A CPU that has at least the target's vectors, where it names none.
 std::string cpu_name(const Target& target) {
     if (!target.cpu.empty()) return target.cpu;
+    if (!is_x86(target)) return target.arch == "riscv64" ? "generic-rv64" : "generic";
     if (!target.features.empty()) return "x86-64";
     return target.vector_bytes >= 64 ? "x86-64-v4" : "x86-64-v3";
 }
@@ -113,13 +131,14 @@ Result<void> check_target(const llvm::Target& found, const std::string& triple, 
 
 Result<std::unique_ptr<llvm::TargetMachine>> target_machine(const Target& target) {
     initialise_llvm();
-    const std::string triple = llvm::sys::getProcessTriple();
+    const std::string triple = triple_of(target);
     std::string error;
     const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, error);
     if (!found) return failure("backends.internal", "LLVM has no code generator for this machine", error);
     if (auto checked = check_target(*found, triple, target); !checked) return fail(checked.error());
     llvm::TargetOptions options;
     options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+    if (target.arch == "riscv64") options.MCOptions.ABIName = target.abi;
     std::unique_ptr<llvm::TargetMachine> machine(
         found->createTargetMachine(triple, cpu_name(target), target.features, options, llvm::Reloc::PIC_,
                                    llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, true));
@@ -177,11 +196,13 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Gate& ga
     }
 }
 
-Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, const Tree& tree,
-                                                  const std::string& name, llvm::TargetMachine& machine,
-                                                  const Gate& gate) {
+Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, const Tree& tree, const std::string& name,
+                                                  llvm::TargetMachine& machine, const Gate& gate) {
     const llvm::MCSubtargetInfo& can = *machine.getMCSubtargetInfo();
-    const int widest = can.checkFeatures("+avx512bw,+avx512vl") ? 64 : can.checkFeatures("+avx2") ? 32 : 16;
+    const int widest = !machine.getTargetTriple().isX86()         ? 0
+                       : can.checkFeatures("+avx512bw,+avx512vl") ? 64
+                       : can.checkFeatures("+avx2")               ? 32
+                                                                  : 16;
     std::unique_ptr<llvm::Module> module = build_module(context, tree, name, widest);
     module->setTargetTriple(machine.getTargetTriple().str());
     module->setDataLayout(machine.createDataLayout());

@@ -53,7 +53,8 @@ LlvmCode::LlvmCode(llvm::Module& module, const Tree& tree, const std::string& na
 
 void LlvmCode::finish() {
     // Streaming stores are not ordered by what the runtime does to publish results.
-    if (streams_) builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+    if (streams_ && widest_ > 0) builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+    if (streams_ && widest_ == 0) builder_.CreateFence(llvm::AtomicOrdering::Release);
     builder_.CreateRet(builder_.getInt32(0));
 }
 

@@ -135,7 +135,8 @@ private:
 };
 
 // A module with the one function `function_name`, of the signature of codegen::KernelFunction. The tree must pass
-// schedules::verify. `widest`: the bytes of the widest vectors for which there are instructions on 16-bit integers.
+// schedules::verify. `widest`: the bytes of the widest vectors for which there are instructions on 16-bit integers; 0: of
+// another machine than x86-64.
 std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, const schedules::Tree& tree,
                                            const std::string& function_name, int widest);
 

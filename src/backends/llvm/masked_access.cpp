@@ -157,6 +157,23 @@ void for_places(IRBuilder<>& builder, Value* places, Value* bits, F body) {
     });
 }
 
+// Where no permute brings lanes side by side.
+Function* lanes_packed(IRBuilder<>& caller, Type* vector) {
+    Type *pointer = caller.getPtrTy(), *bits = caller.getInt64Ty();
+    return function_for(caller, "packed_store", vector, caller.getVoidTy(), {vector, pointer, bits},
+                        [&](IRBuilder<>& builder, Function& function) -> Value* {
+                            Value* lanes = in_memory(builder, function.getArg(0));
+                            Value* count = in_memory(builder, builder.getInt64(0));
+                            for_lanes(builder, function.getArg(2), [&](Value* lane) {
+                                Value* at = builder.CreateLoad(builder.getInt64Ty(), count);
+                                copy_element(builder, vector, element_at(builder, vector, lanes, lane),
+                                             element_at(builder, vector, function.getArg(1), at));
+                                builder.CreateStore(builder.CreateAdd(at, builder.getInt64(1)), count);
+                            });
+                            return nullptr;
+                        });
+}
+
 }  // namespace
 
 bool has_masked_access(const Type* vector, int widest) {
@@ -210,6 +227,10 @@ void masked_store(IRBuilder<>& builder, Value* value, Value* place, Value* mask,
 void store_packed(IRBuilder<>& builder, Value* value, Value* place, Value* mask, Value* filling, Value* fits,
                   int widest, const TagAccess& tag) {
     const unsigned width = lanes_of(value->getType());
+    if (widest < 32) {
+        tag(builder.CreateCall(lanes_packed(builder, value->getType()), {value, place, bits_of(builder, mask)}));
+        return;
+    }
     const unsigned most = static_cast<unsigned>(widest) * 8 / value->getType()->getScalarSizeInBits();
     const unsigned piece = std::min(width, most);
     for (unsigned first = 0; first < width; first += piece) {

@@ -135,7 +135,7 @@ llvm::Value* dot_pairs(llvm::IRBuilder<>& builder, llvm::Value* a, llvm::Value* 
     const auto id = width == 16  ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
                     : width == 8 ? llvm::Intrinsic::x86_avx2_pmadd_wd
                                  : llvm::Intrinsic::x86_sse2_pmadd_wd;
-    if (width == 4 || (width == 8 && widest >= 32) || (width == 16 && widest >= 64)) {
+    if ((width == 4 && widest >= 16) || (width == 8 && widest >= 32) || (width == 16 && widest >= 64)) {
         llvm::Type* halves = llvm::FixedVectorType::get(builder.getInt16Ty(), 2 * width);
         return builder.CreateIntrinsic(id, {}, {builder.CreateBitCast(a, halves), builder.CreateBitCast(b, halves)});
     }
