@@ -37,14 +37,32 @@ void for_each_field(T& target, F f) {
       "seconds that short tasks on all cores take longer than their work");
     f("maximum_equations", target.maximum_equations, design, "equations of a kernel, at most");
     f("maximum_buffers", target.maximum_buffers, design, "buffers of a kernel, at most");
+    if constexpr (std::is_const_v<T>) {
+        if (target.kind == "cpu" && !target.memory_bytes) return;  // what a CPU has not
+    }
+    f("kind", target.kind, design, "which kind of device");
+    f("arch", target.arch, design, "instruction set");
+    f("os", target.os, design, "operating system");
+    f("abi", target.abi, design, "calling convention");
+    f("clock_hertz", target.clock_hertz, system, "cycles of a core a second");
+    f("memory_bytes", target.memory_bytes, system, "bytes of memory");
+    f("flash_bytes", target.flash_bytes, system, "bytes of code and constants");
+    f("workgroup_bytes", target.workgroup_bytes, system, "bytes that a workgroup shares");
+    f("maximum_workgroup", target.maximum_workgroup, system, "invocations of a workgroup, at most");
+    f("subgroup_lanes", target.subgroup_lanes, system, "invocations that run together");
+    f("registers_per_core", target.registers_per_core, system, "registers of 32 bits");
+    f("maximum_binding_bytes", target.maximum_binding_bytes, system, "bytes of a buffer, at most");
+    f("maximum_workgroups_axis", target.maximum_workgroups_axis, system, "workgroups along an axis, at most");
+    f("library", target.library, design, "an outside library");
+    f("version", target.version, design, "its version");
 }
 
 bool fits(const Json& value, const std::string&) { return value.is_string(); }
-bool fits(const Json& value, int64_t) { return value.is_number_integer() && value.get<int64_t>() > 0; }
+bool fits(const Json& value, int64_t) { return value.is_number_integer() && value.get<int64_t>() >= 0; }
 bool fits(const Json& value, int) {
     return value.is_number_integer() && value.get<int64_t>() > 0 && value.get<int64_t>() <= INT32_MAX;
 }
-bool fits(const Json& value, double) { return value.is_number() && value.get<double>() > 0; }
+bool fits(const Json& value, double) { return value.is_number() && value.get<double>() >= 0; }
 
 }  // namespace
 
@@ -73,6 +91,20 @@ Result<Target> parse_target(std::shared_ptr<const SourceText> text) {
                  .params = {{"path", std::string("$.") + key}}});
         }
     });
+    const auto nested = [&](const Json& value) -> std::shared_ptr<const Target> {
+        auto inner = parse_target(std::make_shared<SourceText>(text->name(), value.dump()));
+        if (inner) return std::make_shared<const Target>(std::move(*inner));
+        problems.insert(problems.end(), inner.error().begin(), inner.error().end());
+        return nullptr;
+    };
+    if (json.contains("host")) target.host = nested(json["host"]);
+    if (json.contains("devices") && json["devices"].is_array()) {
+        for (const Json& device : json["devices"]) {
+            if (device.is_object() && device.contains("target"))
+                target.devices.push_back({device.value("name", ""), nested(device["target"])});
+        }
+    }
+    known.insert(known.end(), {"host", "devices"});
     for (const auto& [key, value] : json.items()) {
         if (std::find(known.begin(), known.end(), key) != known.end()) continue;
         std::string near = nearest_name(key, known);
@@ -103,9 +135,12 @@ std::vector<TargetField> fields_of(const Target& target) {
     return fields;
 }
 
-std::string print(const Target& target) {
+std::string print(const Target& target, TargetText) {
     Json json;
     for_each_field(target, [&](const char* key, const auto& field, FieldSource, const char*) { json[key] = field; });
+    if (target.host) json["host"] = Json::parse(print(*target.host));
+    for (const SystemDevice& device : target.devices)
+        json["devices"].push_back({{"name", device.name}, {"target", Json::parse(print(*device.target))}});
     return json.dump(2) + "\n";
 }
 
