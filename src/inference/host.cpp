@@ -20,7 +20,9 @@ std::optional<Target> kept_host(cache::Folder& folder) {
     const auto* text = reinterpret_cast<const char*>(file->bytes.data());
     auto target = parse_target(std::make_shared<SourceText>("machine", std::string(text, file->bytes.size())));
     if (!target) return std::nullopt;
-    return std::move(*target);
+    Target host = detect_host();
+    copy_speed(*target, host);
+    return host;
 }
 
 Target measure_host(cache::Folder* folder) {

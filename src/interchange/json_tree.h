@@ -1,39 +1,9 @@
-// A JSON text as a tree with places, so that errors can point into the text.
+// JSON texts of graph documents as trees (support/json_tree.h), and back.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "support/diagnostic.h"
+#include "support/json_tree.h"
 
 namespace heddle::interchange {
-
-struct JsonValue {
-    enum class Kind : uint8_t { null, boolean, integer, number, string, array, object };
-    Kind kind = Kind::null;
-    std::string name;  // of a member
-    std::string text;  // a string's content; the text of a boolean, null or a number that is no integer, as written
-    int64_t integer = 0;
-    std::vector<JsonValue> items;  // an object's members in the order of the text
-    std::vector<int64_t> numbers;  // an array of integers alone, which most of a document are, has no `items`
-    uint32_t offset = 0, length = 0;
-};
-
-// Each element of an array, whichever way it is kept. Numbers have the place of the array.
-template <typename Function>
-void each_element(const JsonValue& array, const Function& function) {
-    for (const JsonValue& item : array.items) function(item);
-    for (int64_t number : array.numbers) {
-        JsonValue item{.kind = JsonValue::Kind::integer, .integer = number};
-        item.offset = array.offset;
-        item.length = array.length;
-        function(item);
-    }
-}
-
-const char* kind_name(JsonValue::Kind kind);
 
 inline constexpr size_t largest_json = size_t{256} << 20;     // bytes of text
 inline constexpr size_t largest_json_tree = size_t{1} << 30;  // bytes of memory

@@ -28,9 +28,23 @@ bool has(const std::string& flags, const std::string& flag) {
     return flags.find(" " + flag + " ") != std::string::npos;
 }
 
-void set_positive(int64_t& field, long value) {
-    if (value > 0) field = value;
+void detect(Target& target, const char* name, int64_t Target::* field, long value) {
+    if (value <= 0) return;
+    target.*field = value;
+    target.origins[name] = {TargetOrigin::Kind::detected, "system"};
 }
+
+// What this program was compiled for.
+constexpr std::string_view arch_of_build =
+#if defined(__x86_64__)
+    "x86_64";
+#elif defined(__aarch64__)
+    "aarch64";
+#elif defined(__riscv) && __riscv_xlen == 64
+    "riscv64";
+#else
+    "";
+#endif
 
 }  // namespace
 
@@ -65,10 +79,17 @@ Target detect_host() {
     bool wide = has(flags, "avx512f") && has(flags, "avx512bw") && has(flags, "avx512dq") && has(flags, "avx512vl");
     target.vector_bytes = wide ? 64 : has(flags, "avx2") ? 32 : 16;
     target.vector_registers = wide ? 32 : 16;
-    set_positive(target.l1_bytes, sysconf(_SC_LEVEL1_DCACHE_SIZE));
-    set_positive(target.l2_bytes, sysconf(_SC_LEVEL2_CACHE_SIZE));
-    set_positive(target.l3_bytes, sysconf(_SC_LEVEL3_CACHE_SIZE));
+    target.arch = arch_of_build;
+    target.os = "linux";
+    for (const char* name : {"features", "vector_bytes", "vector_registers"})
+        target.origins[name] = {TargetOrigin::Kind::detected, "CPU flags"};
+    for (const char* name : {"name", "kind", "arch", "os"})
+        target.origins[name] = {TargetOrigin::Kind::detected, "build"};
+    detect(target, "l1_bytes", &Target::l1_bytes, sysconf(_SC_LEVEL1_DCACHE_SIZE));
+    detect(target, "l2_bytes", &Target::l2_bytes, sysconf(_SC_LEVEL2_CACHE_SIZE));
+    detect(target, "l3_bytes", &Target::l3_bytes, sysconf(_SC_LEVEL3_CACHE_SIZE));
     target.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    target.origins["cores"] = {TargetOrigin::Kind::detected, "system"};
     return target;
 }
 

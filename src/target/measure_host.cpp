@@ -1,5 +1,7 @@
 #include "target/measure_host.h"
 
+#include "target/schema.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -272,6 +274,7 @@ bool measure_speed(Target& target) {
         Measurement<LongVectors>(target, pages).measure();
     else
         Measurement<ShortVectors>(target, pages).measure();
+    copy_speed(target, target);
     return true;
 }
 
@@ -281,5 +284,13 @@ bool can_measure_speed(const Target&) { return false; }
 bool measure_speed(Target&) { return false; }
 
 #endif
+
+void copy_speed(const Target& measured, Target& target) {
+    for (const auto& field : target_fields()) {
+        if (std::string_view(field.from) != "measurement") continue;
+        std::visit([&](auto member) { target.*member = measured.*member; }, field.member);
+        target.origins[field.name] = {TargetOrigin::Kind::measured, {}};
+    }
+}
 
 }  // namespace heddle

@@ -109,10 +109,11 @@ struct Target {
 };
 
 // Of JSON text: schema.h's fields, "tag" for one of the built-in tags (tags.h), which the other keys are merged over.
-// What follows from the CPU's name is filled in. All that is wrong comes at once, each with its JSON path in
-// `params["path"]`. Codes: target.syntax (also a key twice), target.limit (too long, nested too deep), target.value,
-// target.unknown_key, target.unknown_kind, target.unknown_tag, target.unknown_value, target.level (a field that this
-// level has not), target.system (devices, links and machines that do not fit together).
+// What follows from the names of the CPU and the architecture is filled in. All that is wrong comes at once; each
+// summary has the JSON path, which is `params["path"]` too, and the nearest known name. Codes: target.syntax,
+// target.limit (too long, nested too deep), target.key (twice), target.value, target.unknown_key, target.unknown_kind,
+// target.unknown_tag, target.unknown_value, target.level (a field that this kind has not), target.missing,
+// target.schema, target.host_conflict, target.system (devices, links and machines that do not fit together).
 Result<Target> parse_target(std::shared_ptr<const SourceText> text);
 // A file with such a text. Code target.unreadable.
 Result<Target> load_target(const std::string& path);
@@ -124,20 +125,6 @@ enum class TargetText : uint8_t {
 };
 // JSON of several lines; parses back equal.
 std::string print(const Target& target, TargetText form = TargetText::complete);
-
-// Who says what a target's field is.
-enum class FieldSource : uint8_t {
-    flags,   // the CPU's: which instructions there are
-    system,  // its tables of caches and cores
-    speed,   // a measurement (measure_host.h); without one the default is assumed
-    design,  // we do
-};
-struct TargetField {
-    std::string name, value;  // JSON
-    FieldSource source;
-    std::string meaning;  // with its unit
-};
-std::vector<TargetField> fields_of(const Target& target);
 
 // The machine we run on, as a target: features, caches, cores; speeds are those assumed above. A separate step:
 // compiling never calls it.

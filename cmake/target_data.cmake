@@ -1,0 +1,15 @@
+# The data files of targets as a source file, so that the library needs no files to read a target.
+# cmake -DFOLDER=targets -DFILE=target_data.cpp -P cmake/target_data.cmake
+file(GLOB_RECURSE paths RELATIVE ${FOLDER} ${FOLDER}/*.json)
+list(SORT paths)
+set(text "// Made of targets/ by cmake/target_data.cmake.\n#include \"target/built_in_files.h\"\n\nnamespace heddle {\n\n")
+string(APPEND text "const std::vector<BuiltInFile>& built_in_files() {\n    static const std::vector<BuiltInFile> files = {\n")
+foreach(path ${paths})
+  file(READ ${FOLDER}/${path} content)
+  if(content MATCHES "\\)heddle\"")
+    message(FATAL_ERROR "${path} has the end of a raw string")
+  endif()
+  string(APPEND text "{\"${path}\", R\"heddle(${content})heddle\"},\n")
+endforeach()
+string(APPEND text "    };\n    return files;\n}\n\n}  // namespace heddle\n")
+file(WRITE ${FILE} "${text}")

@@ -1,0 +1,14 @@
+// The files of targets/, as cmake/target_data.cmake makes them part of the library.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+struct BuiltInFile {
+    std::string_view path, text;  // under targets/, with / between
+};
+const std::vector<BuiltInFile>& built_in_files();
+
+}  // namespace heddle

@@ -1,0 +1,173 @@
+// What fits together in a machine and in a cluster.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "target/canonical.h"
+#include "target/facts.h"
+#include "target/hosts.h"
+#include "target/read_target.h"
+#include "target/write_target.h"
+
+namespace heddle {
+namespace {
+
+class Check {
+public:
+    Check(Target& target, const std::string& path) : target_(target), path_(path) {}
+
+    Diagnostics problems;
+
+    void machine() {
+        names(target_.devices, "devices");
+        for (SystemDevice& device : target_.devices) level(device);
+        if (!problems.empty()) return;
+        for (SystemDevice& device : target_.devices) host(device);
+        for (size_t i = 0; i < target_.devices.size(); i++) {
+            for (size_t j = 0; j < i; j++) same(target_.devices[j], target_.devices[i]);
+            names(target_.devices[i].scopes, "scopes");
+        }
+        for (size_t i = 0; i < target_.links.size(); i++) link(i);
+    }
+
+    void cluster() {
+        names(target_.machines, "machines");
+        for (const ClusterMachine& machine : target_.machines) {
+            if (!machine.target || machine.target->level() != TargetLevel::cluster) continue;
+            problem("target.level", "machines." + machine.name, "a cluster is not part of another one");
+        }
+        for (size_t i = 0; i < target_.links.size(); i++) link(i);
+    }
+
+private:
+    void problem(const char* code, const std::string& where, const std::string& summary,
+                 const std::string& nearest = {}) {
+        const std::string path = path_ + "." + where;
+        const std::string guess = nearest.empty() ? "" : fmt::format("; the nearest is '{}'", nearest);
+        Diagnostic found{.code = code, .summary = path + ": " + summary + guess};
+        found.params = {{"path", path}};
+        problems.push_back(std::move(found));
+    }
+
+    template <typename Entry>
+    void names(const std::vector<Entry>& entries, const std::string& where) {
+        std::set<std::string> seen;
+        for (const Entry& entry : entries) {
+            if (!seen.insert(entry.name).second)
+                problem("target.system", where, fmt::format("the name '{}' occurs twice", entry.name));
+        }
+    }
+
+    void level(const SystemDevice& device) {
+        if (!device.target || device.target->level() <= TargetLevel::device_with_host) return;
+        problem("target.level", "devices." + device.name + ".target", "a device has no devices of its own");
+    }
+
+    std::vector<std::string> device_names() const {
+        std::vector<std::string> all;
+        for (const SystemDevice& device : target_.devices) all.push_back(device.name);
+        return all;
+    }
+
+    const SystemDevice* find(const std::string& name) const {
+        const auto found = std::ranges::find(target_.devices, name, &SystemDevice::name);
+        return found == target_.devices.end() ? nullptr : &*found;
+    }
+
+    static bool launches(const SystemDevice& device) {
+        const KindFacts* kind = device.target ? find_kind(kind_of(*device.target)) : nullptr;
+        return kind && kind->launches;
+    }
+
+    // The one that is named, else the only one of the machine that can be it.
+    void host(SystemDevice& device) {
+        const std::string where = "devices." + device.name + ".host";
+        const KindFacts* kind = find_kind(kind_of(*device.target));
+        if (device.host.empty() && kind && kind->needs_host) {
+            if (std::ranges::count_if(target_.devices, launches) != 1)
+                return problem("target.system", where, "it is to name the device that launches its kernels");
+            device.host = std::ranges::find_if(target_.devices, launches)->name;
+        }
+        if (device.host.empty() && !device.target->host) return;
+        const SystemDevice* host = find(device.host);
+        if (device.host.empty())
+            return problem("target.system", where, "a device of a machine is hosted by another one");
+        if (!host) {
+            return problem("target.system", where, fmt::format("there is no device '{}'", device.host),
+                           nearest_name(device.host, device_names()));
+        }
+        if (host == &device || !launches(*host))
+            return problem("target.system", where, fmt::format("'{}' launches no kernels of others", device.host));
+        if (!device.target->host) return;
+        if (!is_same(*device.target->host, *host->target)) {
+            return problem("target.host_conflict", where,
+                           fmt::format("the device has the host '{}', and in the machine '{}', which is '{}'",
+                                       short_text(*device.target->host), device.host, short_text(*host->target)));
+        }
+        // The machine says it once.
+        Target alone = *device.target;
+        alone.host = nullptr;
+        alone.origins.erase("host");
+        device.target = std::make_shared<const Target>(std::move(alone));
+    }
+
+    void same(const SystemDevice& a, const SystemDevice& b) {
+        if (a.id != b.id || !is_same(*a.target, *b.target)) return;
+        problem("target.system", "devices." + b.name, fmt::format("it is '{}' again: the same target and id", a.name));
+    }
+
+    // ---- links
+
+    void link(size_t number) {
+        const SystemLink& link = target_.links[number];
+        const std::string where = fmt::format("links[{}]", number);
+        end(link.from, where + ".from");
+        end(link.to, where + ".to");
+        if (link.from == link.to) problem("target.system", where, "its ends are one");
+    }
+
+    void end(const std::string& text, const std::string& where) {
+        if (!target_.machines.empty()) {
+            const size_t slash = std::min(text.find('/'), text.size());
+            const std::string name = text.substr(0, slash);
+            const auto machine = std::ranges::find(target_.machines, name, &ClusterMachine::name);
+            if (machine == target_.machines.end()) return no_end(name, where);
+            if (slash == text.size() || !machine->target) return;
+            const auto& devices = machine->target->devices;
+            const std::string device = text.substr(slash + 1);
+            if (std::ranges::find(devices, device, &SystemDevice::name) == devices.end())
+                problem("target.system", where, fmt::format("the machine '{}' has no device '{}'", name, device));
+            return;
+        }
+        const size_t colon = std::min(text.find(':'), text.size());
+        const SystemDevice* device = find(text.substr(0, colon));
+        if (!device) return no_end(text.substr(0, colon), where);
+        if (colon == text.size()) return;
+        const std::string scope = text.substr(colon + 1);
+        const auto& scopes = device->scopes;
+        const bool own = scopes.empty() && scope == "global";
+        if (!own && std::ranges::find(scopes, scope, &MemoryScope::name) == scopes.end())
+            problem("target.system", where, fmt::format("the device '{}' has no scope '{}'", device->name, scope));
+    }
+
+    void no_end(const std::string& name, const std::string& where) {
+        std::vector<std::string> known = device_names();
+        for (const ClusterMachine& machine : target_.machines) known.push_back(machine.name);
+        problem("target.system", where, fmt::format("there is no '{}'", name), nearest_name(name, known));
+    }
+
+    Target& target_;
+    const std::string& path_;
+};
+
+}  // namespace
+
+Diagnostics check_system(Target& target, const std::string& path) {
+    Check check(target, path);
+    if (target.level() == TargetLevel::machine) check.machine();
+    if (target.level() == TargetLevel::cluster) check.cluster();
+    return std::move(check.problems);
+}
+
+}  // namespace heddle

@@ -1,0 +1,72 @@
+// What is known of kinds of devices, instruction sets and CPUs, from the data files targets/facts/*.json, which are
+// part of the library: nothing is looked for at run time.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/json_tree.h"
+#include "target/schema.h"
+
+namespace heddle {
+
+// The text of targets/PATH as it was built in; empty: there is none.
+std::string_view built_in_target_file(std::string_view path);
+// The files directly under targets/: tags.
+std::vector<std::string> built_in_tag_files();
+
+// One entry of targets/facts/kinds.json.
+struct KindFacts {
+    std::string name, means;
+    TargetLevel level = TargetLevel::device;
+    std::vector<std::string> groups;  // of fields (schema.h)
+    bool launches = false;            // it can be the host of other devices
+    bool needs_host = false;
+    std::string default_host;                        // JSON, where it needs one
+    std::vector<std::string> instruction_sets;       // of machine code: each has a file of CPUs
+    std::map<std::string, JsonValue> architectures;  // of other kinds: figures that follow from each
+    std::vector<std::string> features;
+    std::vector<std::string> required;  // fields
+
+    bool has_group(std::string_view group) const;
+    std::vector<std::string> architecture_names() const;
+};
+const std::vector<KindFacts>& target_kinds();
+const KindFacts* find_kind(std::string_view name);
+
+// An instruction set, with the CPUs that LLVM knows of it.
+struct InstructionSet {
+    std::string name, means;
+    std::string baseline;             // the CPU whose features all have
+    std::vector<std::string> levels;  // CPU names that say what there is at least, and not which CPU it is
+    std::vector<std::string> abis;
+    std::vector<JsonValue> triples, vectors;  // rules: {"all": [features], what follows}; the first that holds
+    std::set<std::string, std::less<>> features;
+    std::map<std::string, std::string, std::less<>> cpus;   // features with blanks between
+    std::map<std::string, JsonValue, std::less<>> figures;  // of CPUs: fields of a target
+};
+// Null: no such instruction set.
+const InstructionSet* find_instruction_set(std::string_view arch);
+
+// What a field may be for a target of this kind (and architecture and so on, where it says so); empty: anything.
+std::vector<std::string> names_for(Vocabulary vocabulary, const Target& target);
+
+// All features that a target has: those of its CPU, or of the least one of its instruction set, and its own, without
+// those that it excludes.
+std::set<std::string, std::less<>> features_of(const Target& target);
+// Of a "+a,-b" list: names with their signs, '+' where there is none.
+std::map<std::string, char, std::less<>> signed_features(std::string_view features);
+// Only what its CPU does not say already, in order.
+std::string shortest_features(const Target& target);
+
+// Fills what follows from other fields and is not known: the architecture from the CPU's name; vectors, caches, speeds
+// of a core and limits of workgroups from these names and features. `target.origins` says what from what.
+void derive(Target& target);
+
+// LLVM's triple of machine code, as "thumbv7em-none-eabihf"; empty where the architecture is not known.
+std::string llvm_triple(const Target& target);
+
+}  // namespace heddle

@@ -1,0 +1,62 @@
+#include "target/records.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "target/canonical.h"
+#include "target/constraint.h"
+#include "target/explain_target.h"
+#include "target/hosts.h"
+#include "target/schema.h"
+
+namespace heddle {
+namespace {
+
+// What of `special` a record for `general` did not know, speeds left out: they are measured, and differ each time.
+std::vector<std::string> paths_beyond(const Target& general, const Target& special) {
+    std::vector<std::string> paths;
+    for (const TargetDifference& each : difference(general, special)) {
+        const SchemaField<Target>* field = find_target_field(each.path.substr(each.path.rfind('.') + 1));
+        if (!field || field->demand != Demand::nothing) paths.push_back(each.path);
+    }
+    return paths;
+}
+
+}  // namespace
+
+void TargetRecords::add(const std::string& workload, TargetRecord record) {
+    std::string key = canonical_bytes(record.target);
+    records_[workload].insert_or_assign(std::move(key), std::move(record));
+}
+
+std::optional<FoundRecord> TargetRecords::find(const std::string& workload, const Target& target) const {
+    const auto known = records_.find(workload);
+    if (known == records_.end()) return std::nullopt;
+    const auto exact = known->second.find(canonical_bytes(target));
+    if (exact != known->second.end()) {
+        return FoundRecord{.record = &exact->second,
+                           .exact = true,
+                           .reason = fmt::format("a record of '{}' itself", short_text(target))};
+    }
+    std::optional<FoundRecord> nearest;
+    for (const auto& [key, record] : known->second) {
+        if (!unsatisfied(record.target, target).empty()) continue;
+        auto beyond = paths_beyond(record.target, target);
+        if (!nearest || beyond.size() < nearest->beyond.size())
+            nearest = FoundRecord{&record, false, std::move(beyond), {}};
+    }
+    if (nearest) {
+        nearest->reason =
+            fmt::format("a record of '{}', which '{}' satisfies; beyond it: {}", short_text(nearest->record->target),
+                        short_text(target), fmt::join(nearest->beyond, ", "));
+    }
+    return nearest;
+}
+
+size_t TargetRecords::size() const {
+    size_t number = 0;
+    for (const auto& [workload, records] : records_) number += records.size();
+    return number;
+}
+
+}  // namespace heddle
