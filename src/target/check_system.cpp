@@ -34,6 +34,7 @@ public:
     void cluster() {
         names(target_.machines, "machines");
         for (const ClusterMachine& machine : target_.machines) {
+            if (!machine.target) problem("target.system", "machines." + machine.name, "the target is missing");
             if (!machine.target || machine.target->level() != TargetLevel::cluster) continue;
             problem("target.level", "machines." + machine.name, "a cluster is not part of another one");
         }
@@ -60,7 +61,8 @@ private:
     }
 
     void level(const SystemDevice& device) {
-        if (!device.target || device.target->level() <= TargetLevel::device_with_host) return;
+        if (!device.target) return problem("target.system", "devices." + device.name, "the target is missing");
+        if (device.target->level() <= TargetLevel::device_with_host) return;
         problem("target.level", "devices." + device.name + ".target", "a device has no devices of its own");
     }
 

@@ -188,13 +188,15 @@ public:
     std::vector<std::string> lacking;
 
     void check(const Target& general, const Target& special, const std::string& path) {
-        if (kind_of(general) != kind_of(special)) return differs(path + ".kind", kind_of(general), kind_of(special));
+        const auto& kind = *find_target_field("kind");
+        const bool machine = general.level() >= TargetLevel::machine;
+        if ((machine || is_stated(general, kind)) && kind_of(general) != kind_of(special))
+            return differs(path + ".kind", kind_of(general), kind_of(special));
         for (const auto& field : target_fields()) {
             const std::string_view name = field.name;
-            if (name == "kind" || name == "cpu" || name == "features" || !is_known(general, field)) continue;
-            // What follows from the CPU's name is asked for by that name.
-            const bool follows = origin_of(general, field).kind == TargetOrigin::Kind::derived;
-            if (field.demand == Demand::nothing || (follows && general_level(general))) continue;
+            // What follows from the names of the CPU and the architecture is asked for by these.
+            if (name == "kind" || name == "cpu" || name == "features" || !is_stated(general, field)) continue;
+            if (field.demand == Demand::nothing) continue;
             std::visit([&](auto member) { value(general.*member, special.*member, field, special, path); },
                        field.member);
         }
@@ -217,7 +219,7 @@ private:
         if (!general.cpu.empty() && !level && general.cpu != special.cpu)
             differs(path + ".cpu", "'" + general.cpu + "'", special.cpu.empty() ? "" : "'" + special.cpu + "'");
         auto wanted = signed_features(general.features);
-        if (level) {
+        if (!general.cpu.empty()) {
             for (const std::string& feature : features_of(general)) wanted.emplace(feature, '+');
         }
         const auto there = features_of(special);
@@ -231,15 +233,14 @@ private:
     template <typename Value>
     void value(const Value& asked, const Value& found, const SchemaField<Target>& field, const Target& special,
                const std::string& path) {
-        const std::string here = path + "." + field.name;
-        const std::string text = nlohmann::ordered_json(asked).dump();
-        if (!is_known(special, field)) return differs(here, text, "");
-        bool enough = asked == found;
-        if constexpr (std::is_arithmetic_v<Value>)
-            enough = enough || (field.demand == Demand::at_least && found > asked);
+        const bool known = is_known(special, field);
+        const bool less = field.demand == Demand::at_least;
+        bool enough = known && asked == found;
+        if constexpr (std::is_arithmetic_v<Value>) enough = enough || (known && less && found > asked);
         if (enough) return;
-        const std::string least = field.demand == Demand::at_least ? "at least " : "";
-        differs(here, least + text, nlohmann::ordered_json(found).dump());
+        const std::string text = nlohmann::ordered_json(asked).dump();
+        differs(path + "." + field.name, (less ? "at least " : "") + text,
+                known ? nlohmann::ordered_json(found).dump() : "");
     }
 
     void value(const std::shared_ptr<const Target>& asked, const std::shared_ptr<const Target>& found,

@@ -24,7 +24,7 @@ public:
         for (const auto& field : target_fields()) {
             const TargetOrigin origin = origin_of(target, field);
             const std::string_view name = field.name;
-            if (name == "kind") {
+            if (name == "kind" && (assumed_ || target.level() >= TargetLevel::machine || is_known(target, field))) {
                 rows.push_back({path + ".kind", Json(kind_of(target)).dump(), origin, field.unit, field.meaning});
                 continue;
             }

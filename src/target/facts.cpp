@@ -260,6 +260,8 @@ void derive(Target& target) {
     }
     const KindFacts* kind = find_kind(kind_of(target));
     if (!kind) return;
+    if (!target.arch.empty() && !is_known(target, *find_target_field("kind")))
+        target.origins["kind"] = {TargetOrigin::Kind::derived, "arch " + target.arch};
     if (const auto found = kind->architectures.find(target.arch); found != kind->architectures.end())
         fill(target, found->second, "arch " + target.arch);
     if (std::ranges::find(kind->instruction_sets, target.arch) == kind->instruction_sets.end()) return;

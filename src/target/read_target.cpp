@@ -64,7 +64,10 @@ public:
     Target target(const JsonValue& written, const std::string& path, const Layer& layer) {
         JsonValue value = in_our_names(written, path);
         if (value.kind != JsonValue::Kind::object) {
-            wrong(value, path, "an object, or the name of a tag");
+            if (path == "$")
+                problem("target.syntax", value, path, "a target is a JSON object, or the name of a tag");
+            else
+                wrong(value, path, "an object, or the name of a tag");
             return {};
         }
         if (--*use_.targets_left < 0) {
@@ -82,8 +85,9 @@ public:
         }
         check_host(target, value, path);
         derive(target);
-        const Diagnostics unfit = check_system(target, path);
-        for (Diagnostic problem : unfit) {
+        if (!problems.empty()) return target;
+        Diagnostics unfit = check_system(target, path);
+        for (Diagnostic& problem : unfit) {
             problem.place = place(value);
             problems.push_back(std::move(problem));
         }
@@ -259,7 +263,8 @@ private:
     template <typename Owner>
     void read(std::string& text, const SchemaField<Owner>& field, const JsonValue& item, const std::string& path,
               const Layer&) {
-        const bool list = field.vocabulary == Vocabulary::features && item.kind == JsonValue::Kind::array;
+        const bool list =
+            field.vocabulary == Vocabulary::features && item.kind == JsonValue::Kind::array && item.numbers.empty();
         if (list && std::ranges::all_of(item.items, [](auto& each) { return each.kind == JsonValue::Kind::string; })) {
             std::vector<std::string> names;
             for (const JsonValue& each : item.items) names.push_back(each.text);

@@ -1,11 +1,14 @@
 #include "target/records.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "target/canonical.h"
 #include "target/constraint.h"
 #include "target/explain_target.h"
+#include "target/facts.h"
 #include "target/hosts.h"
 #include "target/schema.h"
 
@@ -20,6 +23,14 @@ std::vector<std::string> paths_beyond(const Target& general, const Target& speci
         if (!field || field->demand != Demand::nothing) paths.push_back(each.path);
     }
     return paths;
+}
+
+// How much of `special` a record for `general` leaves open: facts, and features.
+size_t distance(const Target& general, const Target& special, const std::vector<std::string>& beyond) {
+    const auto used = features_of(general);
+    const auto unused = [&](const std::string& feature) { return !used.contains(feature); };
+    const auto features = features_of(special);
+    return beyond.size() + static_cast<size_t>(std::ranges::count_if(features, unused));
 }
 
 }  // namespace
@@ -39,11 +50,14 @@ std::optional<FoundRecord> TargetRecords::find(const std::string& workload, cons
                            .reason = fmt::format("a record of '{}' itself", short_text(target))};
     }
     std::optional<FoundRecord> nearest;
+    size_t least = 0;
     for (const auto& [key, record] : known->second) {
         if (!unsatisfied(record.target, target).empty()) continue;
         auto beyond = paths_beyond(record.target, target);
-        if (!nearest || beyond.size() < nearest->beyond.size())
-            nearest = FoundRecord{&record, false, std::move(beyond), {}};
+        const size_t far = distance(record.target, target, beyond);
+        if (nearest && far >= least) continue;
+        nearest = FoundRecord{&record, false, std::move(beyond), {}};
+        least = far;
     }
     if (nearest) {
         nearest->reason =

@@ -69,7 +69,7 @@ Json member_json(const Owner& owner, const SchemaField<Owner>& field, TargetFact
 
 bool is_written(const Target& target, const SchemaField<Target>& field, const KindFacts* kind, TargetFacts facts) {
     const std::string_view name = field.name;
-    if (name == "kind") return true;
+    if (name == "kind" && target.level() >= TargetLevel::machine) return true;
     const TargetOrigin::Kind origin = origin_of(target, field).kind;
     if (facts == TargetFacts::stated && origin == TargetOrigin::Kind::derived) return false;
     if (origin != TargetOrigin::Kind::assumed) return true;
@@ -98,7 +98,7 @@ nlohmann::ordered_json target_json(const Target& target, TargetFacts facts, bool
         if (!is_written(target, field, kind, facts)) continue;
         json[field.name] = member_json(target, field, facts, tags);
     }
-    json["kind"] = kind_name;
+    if (json.contains("kind")) json["kind"] = kind_name;
     return json;
 }
 
