@@ -179,7 +179,8 @@ Command add_explain(CLI::App& app, ExplainOptions& options) {
     command->add_flag("--schedule", options.schedule,
                       "What was chosen for each kernel, the plan, and the scheduled kernels");
     command->add_flag("--source", options.source, "The C code of the kernels");
-    command->add_option("--target", options.target, "The machine to choose for, as JSON (this one)")->type_name("FILE");
+    command->add_option("--target", options.target, "The machine to choose for: a tag, a file or JSON (this one)")
+        ->type_name("TARGET");
     auto* shards = command
                        ->add_option("--shard", options.shards,
                                     "Cut axes into parts: the work of each, what it touches, how it is combined")
@@ -453,19 +454,42 @@ Command add_cache_command(CLI::App& app, CacheCommandOptions& options) {
     return {command, &options.common, [&] { return show_cache(options); }};
 }
 
-Command add_target(CLI::App& app, TargetCommandOptions& options) {
-    auto* command = app.add_subcommand("target", "Show what this machine can do, and who says so (docs/schedules.md)");
-    command->add_flag("--measure", options.measure, "Measure its speeds anew, for later runs");
+Command add_targets(CLI::App& app, TargetsOptions& options) {
+    auto* command = app.add_subcommand("targets", "List what code can be made for; describe one; show this machine");
+    auto* target =
+        command->add_option("target", options.target, "A tag, as aws/c5 or nvidia/jetson-nano:cuda; a file; JSON")
+            ->type_name("TARGET");
+    auto* host = command->add_flag("--host", options.host, "This machine, as runs choose for it")->excludes(target);
+    command->add_flag("--measure", options.measure, "Measure its speeds anew, for later runs")->needs(host);
+    auto* explain = command->add_flag("--explain", options.explain,
+                                      "Each value with who says it, and what is assumed where nobody does");
+    auto* ask = command->add_option("--ask", options.ask, "One value alone")->type_name("FIELD")->excludes(explain);
+    command->add_option("--diff", options.diff, "The facts that differ from another target's")
+        ->type_name("TARGET")
+        ->excludes(explain)
+        ->excludes(ask);
     add_cache(*command, options.cache);
     add_format(*command, options.common, "How to print the result, and what is wrong");
-    command->footer("Examples:\n  heddle target\n  heddle target --measure\n");
-    return {command, &options.common, [&] { return show_target(options); }};
+    command->callback([&options] {
+        if (options.target.empty() && !options.host &&
+            (options.explain || !options.ask.empty() || !options.diff.empty()))
+            throw CLI::RequiredError("target");
+    });
+    command->footer(
+        "Examples:\n"
+        "  heddle targets\n"
+        "  heddle targets nvidia/jetson-nano:cuda --explain\n"
+        "  heddle targets aws/c5 --diff aws/c7g\n"
+        "  heddle targets --host --measure\n"
+        "More tags: *.json in the folders of HEDDLE_TARGETS, else in ~/.config/heddle/targets (docs/targets.md).\n");
+    return {command, &options.common, [&] { return show_targets(options); }};
 }
 
-Command add_schema(CLI::App& app) {
+Command add_schema(CLI::App& app, bool& targets) {
     auto* command = app.add_subcommand("schema", "Print the JSON Schema of template files, for editors");
+    command->add_flag("--targets", targets, "That of targets, and of files of tags (docs/targets.md)");
     command->footer("Example:\n  heddle schema > heddle.schema.json      (docs/language.md, Editors)\n");
-    return {command, nullptr, print_schema};
+    return {command, nullptr, [&] { return print_schema(targets); }};
 }
 
 Command add_completion(CLI::App& app, std::string& shell, const CommandTable& table) {
@@ -520,8 +544,9 @@ int run(int count, char** arguments) {
     RewriteOptions rewrite_options;
     ConformanceOptions conformance_options;
     CacheCommandOptions cache_options;
-    TargetCommandOptions target_options;
+    TargetsOptions targets_options;
     std::string shell;
+    bool schema_of_targets = false;
     const std::vector<Command> commands = {add_run(app, run_options),
                                            add_check(app, check_options),
                                            add_explain(app, explain_options),
@@ -532,9 +557,9 @@ int run(int count, char** arguments) {
                                            add_verify(app, verify_options),
                                            add_rewrite(app, rewrite_options),
                                            add_cache_command(app, cache_options),
-                                           add_target(app, target_options),
+                                           add_targets(app, targets_options),
                                            add_conformance(app, conformance_options),
-                                           add_schema(app),
+                                           add_schema(app, schema_of_targets),
                                            add_completion(app, shell, table)};
     table = table_of(app);
     const bool json = asks_for_json(count, arguments);

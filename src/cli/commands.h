@@ -158,12 +158,17 @@ struct CompileOptions {
 };
 int compile_model(const CompileOptions& options);
 
-struct TargetCommandOptions {
+struct TargetsOptions {
     CommonOptions common;
     CacheOptions cache;
+    std::string target;    // a tag, a file or JSON; empty: all tags, or this machine with `host`
+    std::string diff;      // another one
+    std::string ask;       // for one field
+    bool explain = false;  // each value with who says it
+    bool host = false;
     bool measure = false;  // anew
 };
-int show_target(const TargetCommandOptions& options);
+int show_targets(const TargetsOptions& options);
 
 int print_version(const CommonOptions& options);
 

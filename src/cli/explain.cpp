@@ -12,9 +12,7 @@ namespace {
 Result<explain::Explanation> explained(const ExplainOptions& options) {
     auto library = open_libraries(options.common);
     if (!library) return fail(std::move(library.error()));
-    const auto target = [&] {
-        return options.target.empty() ? Result<Target>(this_machine()) : load_target(options.target);
-    };
+    const auto target = [&] { return open_scheduled_target(options.target); };
     auto explanation = explain::explain(*library, options.operator_name, options.arguments, target,
                                         {.notations = options.notations,
                                          .gradient = options.gradient,

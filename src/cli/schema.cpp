@@ -6,6 +6,7 @@
 
 #include "language/functions.h"
 #include "language/keys.h"
+#include "target/schema.h"
 
 namespace heddle::cli {
 namespace {
@@ -97,7 +98,11 @@ std::string template_schema() {
     return schema.dump(2) + "\n";
 }
 
-int print_schema() {
+int print_schema(bool targets) {
+    if (targets) {
+        fmt::print("{}", target_json_schema());
+        return 0;
+    }
     fmt::print("{}", template_schema());
     return 0;
 }

@@ -1,4 +1,4 @@
-// heddle schema: the JSON Schema (draft 7) of template files, for editors.
+// heddle schema: the JSON Schema (draft 7) of template files, and of targets, for editors.
 #pragma once
 
 #include <string>
@@ -9,6 +9,6 @@ namespace heddle::cli {
 // says what is a mapping, a list or text; what expressions mean is checked by `heddle check`.
 std::string template_schema();
 
-int print_schema();
+int print_schema(bool targets);
 
 }  // namespace heddle::cli

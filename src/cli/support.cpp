@@ -17,6 +17,8 @@
 #include "inference/model.h"
 #include "plugins/load_plugin.h"
 #include "support/npy.h"
+#include "target/facts.h"
+#include "target/hosts.h"
 
 namespace heddle::cli {
 
@@ -283,6 +285,59 @@ std::shared_ptr<cache::Folder> usable_folder(const CacheOptions& cache) {
 }
 
 Target this_machine() { return inference::host_target(usable_folder({}).get()); }
+
+namespace {
+
+// Those that are named must be there; the one that nobody names may be.
+std::vector<std::string> target_folders() {
+    std::vector<std::string> folders;
+    if (const char* named = std::getenv("HEDDLE_TARGETS")) {
+        std::istringstream list(named);
+        for (std::string folder; std::getline(list, folder, ':');) {
+            if (!folder.empty()) folders.push_back(folder);
+        }
+        return folders;
+    }
+    const char *config = std::getenv("XDG_CONFIG_HOME"), *home = std::getenv("HOME");
+    if (config && *config == '/')
+        folders.push_back(std::string(config) + "/heddle/targets");
+    else if (home && *home == '/')
+        folders.push_back(std::string(home) + "/.config/heddle/targets");
+    std::error_code problem;
+    std::erase_if(folders, [&](const std::string& folder) { return !std::filesystem::is_directory(folder, problem); });
+    return folders;
+}
+
+}  // namespace
+
+Result<TargetTags> open_tags() {
+    TargetTags tags = TargetTags::built_in();
+    for (const std::string& folder : target_folders()) {
+        if (auto added = tags.add_folder(folder); !added) return fail(std::move(added.error()));
+    }
+    return tags;
+}
+
+Result<Target> open_target(const std::string& text) {
+    if (text.empty()) return this_machine();
+    const auto tags = open_tags();
+    if (!tags) return fail(tags.error());
+    return tags->open(text);
+}
+
+Result<Target> open_scheduled_target(const std::string& text) {
+    auto target = open_target(text);
+    if (!target) return target;
+    const KindFacts* kind = find_kind(kind_of(*target));
+    if (kind && kind->has_group("cpu")) return target;
+    std::vector<std::string> parts;
+    for (const SystemDevice& device : target->devices) parts.push_back(fmt::format("'{}:{}'", text, device.name));
+    return fail({.code = "cli.target",
+                 .summary = fmt::format("kernels are chosen for one processor, and '{}' is of kind '{}'",
+                                        short_text(*target), kind_of(*target)),
+                 .remedy = parts.empty() ? "name a target of kind 'cpu'"
+                                         : fmt::format("name one of its devices: {}", fmt::join(parts, ", "))});
+}
 
 Result<std::shared_ptr<codegen::Backend>> open_backend(const std::string& name, const std::string& plugin) {
     if (plugin.empty() || name == "cpu") return nullptr;

@@ -19,6 +19,7 @@
 #include "rewrite/apply.h"
 #include "runtime/executable.h"
 #include "symbolic/program.h"
+#include "target/tags.h"
 
 namespace heddle::cli {
 
@@ -84,6 +85,13 @@ void warn(const Diagnostics& notes);
 std::shared_ptr<cache::Folder> usable_folder(const CacheOptions& cache);
 // What runs choose for, as it was measured by the first of them.
 Target this_machine();
+// Those of the library and of the user's folders: $HEDDLE_TARGETS, with colons between, else
+// $XDG_CONFIG_HOME/heddle/targets or ~/.config/heddle/targets, if it is there.
+Result<TargetTags> open_tags();
+// As an option names it: a tag, a file or JSON (target/tags.h); nothing is this machine.
+Result<Target> open_target(const std::string& text);
+// The same, of a kind that kernels are scheduled for by loops and vectors. Code cli.target.
+Result<Target> open_scheduled_target(const std::string& text);
 // A plugin's backend by its name, or whichever the plugin has where the name is empty; null for "cpu". Codes cli.backend,
 // those of load_plugin.
 Result<std::shared_ptr<codegen::Backend>> open_backend(const std::string& name, const std::string& plugin);

@@ -4,20 +4,21 @@
 #include "explain/rewriting.h"
 #include "inference/host.h"
 #include "python/library.h"
+#include "target/tags.h"
 
 namespace heddle::python {
 namespace {
 
 explain::Explanation explanation(const Operators& operators, const std::string& name,
-                                 const std::vector<std::string>& arguments, const std::string& target_file,
+                                 const std::vector<std::string>& arguments, const std::string& target,
                                  const explain::ExplanationOptions& options) {
-    const auto target = [&]() -> Result<Target> {
-        if (!target_file.empty()) return load_target(target_file);
+    const auto machine = [&]() -> Result<Target> {
+        if (!target.empty()) return TargetTags::built_in().open(target);
         return inference::host_target(kept_folder().get());
     };
     auto explained = [&] {
         nb::gil_scoped_release others_run;
-        return explain::explain(*operators.library, name, arguments, target, options);
+        return explain::explain(*operators.library, name, arguments, machine, options);
     }();
     if (!explained) raise(explained.error());
     warn(explained->notes);

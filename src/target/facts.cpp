@@ -187,6 +187,11 @@ const InstructionSet* find_instruction_set(std::string_view arch) {
     return read.emplace(arch, std::move(set)).first->second.get();
 }
 
+std::string kind_of(const Target& target) {
+    if (!target.machines.empty()) return "cluster";
+    return target.devices.empty() ? target.kind : "machine";
+}
+
 std::vector<std::string> names_for(Vocabulary vocabulary, const Target& target) {
     std::vector<std::string> names;
     const KindFacts* kind = find_kind(kind_of(target));

@@ -36,6 +36,8 @@ struct KindFacts {
 };
 const std::vector<KindFacts>& target_kinds();
 const KindFacts* find_kind(std::string_view name);
+// The kind that a target is of: code may leave it out of machines and clusters.
+std::string kind_of(const Target& target);
 
 // An instruction set, with the CPUs that LLVM knows of it.
 struct InstructionSet {

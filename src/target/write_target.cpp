@@ -126,11 +126,6 @@ nlohmann::json json_of(const JsonValue& value) {
     return json;
 }
 
-std::string kind_of(const Target& target) {
-    if (!target.machines.empty()) return "cluster";
-    return target.devices.empty() ? target.kind : "machine";
-}
-
 std::string print(const Target& target, TargetText form) {
     if (form == TargetText::written) return target_json(target, TargetFacts::stated, true).dump(2) + "\n";
     const TargetFacts facts = form == TargetText::expanded ? TargetFacts::known : TargetFacts::complete;

@@ -23,7 +23,4 @@ nlohmann::ordered_json target_json(const Target& target, TargetFacts facts, bool
 // A value that was read, as one that is written; its members in the order of their names.
 nlohmann::json json_of(const JsonValue& value);
 
-// The kind that a target is of: code may leave it out of machines and clusters.
-std::string kind_of(const Target& target);
-
 }  // namespace heddle

@@ -1,0 +1,175 @@
+// heddle targets
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/support.h"
+#include "inference/host.h"
+#include "target/canonical.h"
+#include "target/constraint.h"
+#include "target/decompose.h"
+#include "target/explain_target.h"
+#include "target/facts.h"
+#include "target/measure_host.h"
+#include "target/tags.h"
+
+namespace heddle::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// "30 G" of 3.0e+10: figures that have a thousand millions. JSON has them as they are.
+std::string shortened(const std::string& value) {
+    const double number = std::strtod(value.c_str(), nullptr);
+    if (number >= 1e9 && value.find('"') == std::string::npos) return fmt::format("{:g} G", number / 1e9);
+    return value;
+}
+
+std::vector<std::string> part_names(const Target& target) {
+    std::vector<std::string> names;
+    for (const SystemDevice& device : target.devices) names.push_back(device.name);
+    for (const ClusterMachine& machine : target.machines) names.push_back(machine.name);
+    return names;
+}
+
+std::string level_text(const Target& target) {
+    switch (target.level()) {
+    case TargetLevel::device: return "device";
+    case TargetLevel::device_with_host: return "device with host";
+    case TargetLevel::machine: return "machine";
+    case TargetLevel::cluster: return "cluster";
+    }
+    return {};
+}
+
+int list_targets(const TargetTags& tags, const TargetsOptions& options) {
+    Json json = Json::object();
+    for (const auto& [name, tag] : tags.all()) {
+        const auto target = tags.target(name);
+        if (!target) return report(target.error(), options.common);
+        const auto parts = part_names(*target);
+        if (options.common.json) {
+            json[name] = {{"kind", target->kind},
+                          {"level", level_text(*target)},
+                          {"means", tag.means},
+                          {"source", tag.source},
+                          {"file", tag.text->name()}};
+            if (!parts.empty()) json[name]["parts"] = parts;
+            continue;
+        }
+        const std::string whole = parts.empty() ? name : fmt::format("{}[:{}]", name, fmt::join(parts, "|"));
+        const bool long_name = whole.size() > 30;
+        fmt::print("{:30}{}{:8} {}\n", long_name ? name + "[:...]" : whole, " ", target->kind, tag.means);
+    }
+    if (options.common.json) fmt::print("{}\n", json.dump(2));
+    return 0;
+}
+
+// ---- one target
+
+Json description(const Target& target, const TargetTag* tag) {
+    Json json = Json::object();
+    if (tag) json["means"] = tag->means, json["source"] = tag->source;
+    json["level"] = level_text(target);
+    json["hash"] = hash_text(target);
+    if (const std::string triple = llvm_triple(target); !triple.empty()) json["triple"] = triple;
+    if (const auto parts = part_names(target); !parts.empty()) json["parts"] = parts;
+    json["target"] = Json::parse(print(target, TargetText::written));
+    json["expanded"] = Json::parse(print(target, TargetText::expanded));
+    return json;
+}
+
+Json rows_json(const std::vector<TargetRow>& rows) {
+    Json json = Json::object();
+    for (const TargetRow& row : rows) {
+        json[row.path] = {{"value", Json::parse(row.value)}, {"origin", origin_text(row.origin)}};
+        if (!row.unit.empty()) json[row.path]["unit"] = row.unit;
+        json[row.path]["meaning"] = row.meaning;
+    }
+    return json;
+}
+
+void print_rows(const std::vector<TargetRow>& rows, bool explain) {
+    size_t longest_path = 0, longest_origin = 0;
+    for (const TargetRow& row : rows) {
+        longest_path = std::max(longest_path, row.path.size());
+        longest_origin = std::max(longest_origin, origin_text(row.origin).size());
+    }
+    for (const TargetRow& row : rows) {
+        const std::string value = shortened(row.value) + (row.unit.empty() ? "" : " " + row.unit);
+        if (!explain) {
+            fmt::print("{:{}} {}\n", row.path, longest_path, value);
+            continue;
+        }
+        const bool long_value = value.size() > 28;  // flags
+        fmt::print("{:{}} {:{}} {:28} {}\n", row.path, longest_path, origin_text(row.origin), longest_origin,
+                   long_value ? "" : value, row.meaning);
+        if (long_value) fmt::print("    {}\n", value);
+    }
+}
+
+int describe(const Target& target, const TargetTag* tag, const TargetsOptions& options) {
+    const auto rows = explain_target(target, options.explain);
+    if (options.common.json) {
+        fmt::print("{}\n", (options.explain ? rows_json(rows) : description(target, tag)).dump(2));
+        return 0;
+    }
+    if (!options.explain) {
+        if (tag) fmt::print("{}\n{}\n", tag->means, tag->source);
+        fmt::print("{} {}\n", level_text(target), hash_text(target));
+        if (const std::string triple = llvm_triple(target); !triple.empty()) fmt::print("{}\n", triple);
+    }
+    print_rows(rows, options.explain);
+    return 0;
+}
+
+int show_difference(const Target& a, const Target& b, const TargetsOptions& options) {
+    const auto rows = difference(a, b);
+    if (options.common.json) {
+        Json json = Json::object();
+        const auto value = [](const std::string& text) { return text.empty() ? Json() : Json::parse(text); };
+        for (const TargetDifference& row : rows) json[row.path] = {value(row.a), value(row.b)};
+        fmt::print("{}\n", json.dump(2));
+        return 0;
+    }
+    if (rows.empty()) fmt::print("no facts differ\n");
+    const auto shown = [](const std::string& text) { return text.empty() ? "-" : shortened(text); };
+    for (const TargetDifference& row : rows) fmt::print("{:32} {:>20} {:>20}\n", row.path, shown(row.a), shown(row.b));
+    return 0;
+}
+
+int show_fact(const Target& target, const TargetsOptions& options) {
+    const auto fact = ask(target, options.ask);
+    if (!fact) return report(fact.error(), options.common);
+    if (options.common.json)
+        fmt::print("{}\n", Json{{"value", Json::parse(fact->value)}, {"origin", origin_text(fact->origin)}}.dump(2));
+    else
+        fmt::print("{}\n", fact->value);
+    return 0;
+}
+
+Result<Target> chosen_target(const TargetTags& tags, const TargetsOptions& options) {
+    if (!options.host) return tags.open(options.target);
+    const auto folder = usable_folder(options.cache);
+    return options.measure ? inference::measure_host(folder.get()) : inference::host_target(folder.get());
+}
+
+}  // namespace
+
+int show_targets(const TargetsOptions& options) {
+    const auto tags = open_tags();
+    if (!tags) return report(tags.error(), options.common);
+    if (!options.host && options.target.empty()) return list_targets(*tags, options);
+    const auto target = chosen_target(*tags, options);
+    if (!target) return report(target.error(), options.common);
+    if (!options.ask.empty()) return show_fact(*target, options);
+    if (!options.diff.empty()) {
+        const auto other = tags->open(options.diff);
+        return other ? show_difference(*target, *other, options) : report(other.error(), options.common);
+    }
+    const auto tag = tags->all().find(options.target);
+    return describe(*target, tag == tags->all().end() ? nullptr : &tag->second, options);
+}
+
+}  // namespace heddle::cli

@@ -1,0 +1,116 @@
+// heddle targets
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "command_test.h"
+#include "target/measure_host.h"
+#include "target/schema.h"
+#include "target/tags.h"
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json;
+using TargetsCommand = CommandTest;
+
+TEST_F(TargetsCommand, lists_all_tags) {
+    const CommandOutcome text = heddle({"targets"});
+    ASSERT_EQ(text.status, 0) << text.errors;
+    EXPECT_CONTAINS(text.output, "nvidia/jetson-nano[:cpu|cuda]");
+    const CommandOutcome outcome = heddle({"targets", "--format", "json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    const Json json = Json::parse(outcome.output);
+    EXPECT_EQ(json.size(), TargetTags::built_in().all().size());
+    EXPECT_EQ(json["nvidia/jetson-nano"]["parts"], Json({"cpu", "cuda"}));
+    EXPECT_EQ(json["aws/c5"]["level"], "device");
+}
+
+TEST_F(TargetsCommand, describes_one_and_says_who_says_what) {
+    const CommandOutcome one = heddle({"targets", "nvidia/jetson-nano:cuda"});
+    ASSERT_EQ(one.status, 0) << one.errors;
+    EXPECT_CONTAINS(one.output, "$.host.cpu");
+    const Json json = Json::parse(heddle({"targets", "aws/c5", "--format", "json"}).output);
+    EXPECT_EQ(json["target"]["tag"], "aws/c5");
+    EXPECT_EQ(json["expanded"]["vector_bytes"], 64);
+    EXPECT_EQ(json["triple"], "x86_64-unknown-linux-gnu");
+    const Json rows =
+        Json::parse(heddle({"targets", R"({"tag": "aws/c5", "cores": 4})", "--explain", "--format", "json"}).output);
+    EXPECT_EQ(rows["$.cores"]["origin"], "override");
+    EXPECT_EQ(rows["$.cpu"]["origin"], "tag aws/c5");
+    EXPECT_EQ(rows["$.l2_bytes"]["origin"], "from cpu skylake-avx512");
+    EXPECT_EQ(rows["$.launch_seconds"]["origin"], "assumed");
+    EXPECT_EQ(heddle({"targets", "aws/c5", "--ask", "vector_bytes"}).output, "64\n");
+    const CommandOutcome missing = heddle({"targets", "skylake-avx512", "--ask", "cores"});
+    EXPECT_EQ(missing.status, 1);
+    EXPECT_CONTAINS(missing.errors, "add {\"cores\": ...}");
+}
+
+TEST_F(TargetsCommand, compares_two) {
+    const CommandOutcome text = heddle({"targets", "aws/c5", "--diff", "aws/c5.large"});
+    ASSERT_EQ(text.status, 0) << text.errors;
+    EXPECT_CONTAINS(text.output, "$.cores");
+    EXPECT_EQ(text.output.find("$.cpu"), std::string::npos);
+    const Json json = Json::parse(heddle({"targets", "aws/c5", "--diff", "aws/c5.large", "--format", "json"}).output);
+    EXPECT_EQ(json["$.cores"], Json({36, 1}));
+    EXPECT_EQ(heddle({"targets", "aws/c5", "--diff", "aws/c5"}).output, "no facts differ\n");
+}
+
+TEST_F(TargetsCommand, takes_the_users_folders) {
+    const std::string folder = path("tags");
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/mine.json")
+        << R"({"schema": 1, "tags": {"mine/box": {"target": {"tag": "aws/c5", "cores": 3}}}})";
+    ASSERT_EQ(setenv("HEDDLE_TARGETS", folder.c_str(), 1), 0);
+    const CommandOutcome mine = heddle({"targets", "mine/box", "--ask", "cores"});
+    const CommandOutcome explained = heddle({"explain", "relu", "x=float32[8]", "--schedule", "--target", "mine/box"});
+    ASSERT_EQ(setenv("HEDDLE_TARGETS", "/no/such/folder", 1), 0);
+    const CommandOutcome absent = heddle({"targets"});
+    ASSERT_EQ(unsetenv("HEDDLE_TARGETS"), 0);
+    EXPECT_EQ(mine.output, "3\n") << mine.errors;
+    EXPECT_EQ(explained.status, 0) << explained.errors;
+    EXPECT_EQ(absent.status, 1);
+    EXPECT_CONTAINS(absent.errors, "target.unreadable");
+    EXPECT_CONTAINS(heddle({"targets", "mine/box"}).errors, "target.unknown_tag");
+}
+
+TEST_F(TargetsCommand, explain_chooses_for_a_tag_or_a_part_that_is_a_processor) {
+    EXPECT_EQ(heddle({"explain", "relu", "x=float32[8]", "--schedule", "--target", "nvidia/jetson-nano:cpu"}).status,
+              0);
+    const CommandOutcome whole =
+        heddle({"explain", "relu", "x=float32[8]", "--schedule", "--target", "nvidia/jetson-nano"});
+    EXPECT_EQ(whole.status, 1);
+    EXPECT_CONTAINS(whole.errors, "cli.target");
+    EXPECT_CONTAINS(whole.errors, "'nvidia/jetson-nano:cpu'");
+    EXPECT_CONTAINS(heddle({"explain", "relu", "x=float32[8]", "--target", "aws/c55"}).errors,
+                    "the nearest is 'aws/c5'");
+}
+
+TEST_F(TargetsCommand, says_where_each_figure_of_this_machine_is_from) {
+    const CommandOutcome outcome = heddle({"targets", "--host", "--explain", "--format", "json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    const Json json = Json::parse(outcome.output);
+    for (const auto& field : target_fields()) {
+        if (!is_known(detect_host(), field)) continue;
+        ASSERT_TRUE(json.contains("$." + std::string(field.name))) << field.name;
+        EXPECT_FALSE(json["$." + std::string(field.name)]["meaning"].get<std::string>().empty());
+    }
+    EXPECT_EQ(json["$.cores"]["origin"], "system");
+    EXPECT_EQ(json["$.vector_bytes"]["origin"], "CPU flags");
+    EXPECT_EQ(json["$.fma_per_cycle"]["origin"], can_measure_speed(detect_host()) ? "measured" : "assumed");
+    EXPECT_EQ(json["$.maximum_rows"]["origin"], "assumed");
+}
+
+TEST_F(TargetsCommand, measures_anew_and_keeps_it) {
+    if (!can_measure_speed(detect_host())) GTEST_SKIP() << "no way is known on this CPU";
+    const auto kept = [&] { return heddle({"cache", "--list"}).output; };
+    ASSERT_EQ(heddle({"targets", "--host", "--measure", "--no-cache"}).status, 0);
+    EXPECT_EQ(kept().find("speeds of this machine"), std::string::npos);
+    ASSERT_EQ(heddle({"targets", "--host", "--measure"}).status, 0);
+    EXPECT_CONTAINS(kept(), "speeds of this machine");
+    // Kept speeds are still measured ones.
+    EXPECT_CONTAINS(heddle({"targets", "--host", "--explain"}).output, "measured");
+}
+
+}  // namespace
+}  // namespace heddle
