@@ -168,8 +168,7 @@ int show_targets(const TargetsOptions& options) {
         const auto other = tags->open(options.diff);
         return other ? show_difference(*target, *other, options) : report(other.error(), options.common);
     }
-    const auto tag = tags->all().find(options.target);
-    return describe(*target, tag == tags->all().end() ? nullptr : &tag->second, options);
+    return describe(*target, tags->find(options.target), options);
 }
 
 }  // namespace heddle::cli

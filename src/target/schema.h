@@ -48,10 +48,10 @@ struct SchemaField {
     const char* name;
     typename SchemaMember<Owner>::Type member;
     // Of a kind's in targets/facts/kinds.json: which kinds have it. Empty: all, and what is no target.
-    const char* group;
-    const char* unit;     // "bytes", "bytes/second" ...; empty: a count or a name
-    const char* meaning;  // for people
-    const char* from;     // who knows it, where no text says it: "CPU", "system", "measurement", "user"
+    const char* group = "";
+    const char* unit = "";     // "bytes", "bytes/second" ...; empty: a count or a name
+    const char* meaning = "";  // for people
+    const char* from = "";     // who knows it, where no text says it: "CPU", "system", "measurement", "user"
     Demand demand = Demand::equal;
     Vocabulary vocabulary = Vocabulary::none;
     int64_t least = 1;         // of a number; zero is "not known" where a field's own default is zero

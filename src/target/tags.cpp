@@ -55,6 +55,35 @@ Result<TargetTag> read_tag(const JsonValue& value, const std::shared_ptr<const S
     return tag;
 }
 
+Result<JsonValue> read_tag_file(const std::shared_ptr<const SourceText>& text) {
+    auto tree = read_target_json(text);
+    if (!tree) return tree;
+    const JsonValue* tags = member(*tree, "tags");
+    const JsonValue* schema = member(*tree, "schema");
+    const bool fits = schema && schema->kind == JsonValue::Kind::integer && schema->integer == target_schema_version;
+    if (tags && tags->kind == JsonValue::Kind::object && fits && tree->items.size() == 2) return tree;
+    return fail(wrong_file(
+        text, *tree, fmt::format("a file of tags is {{\"schema\": {}, \"tags\": {{...}}}}", target_schema_version)));
+}
+
+// Of the files in targets/; tests read each.
+const std::map<std::string, TargetTag, std::less<>>& library_tags() {
+    static const auto tags = [] {
+        std::map<std::string, TargetTag, std::less<>> all;
+        for (const std::string& path : built_in_tag_files()) {
+            auto text = std::make_shared<const SourceText>(path, std::string(built_in_target_file(path)));
+            const auto tree = read_tag_file(text);
+            if (!tree) throw std::logic_error(render(tree.error()));
+            for (const JsonValue& value : member(*tree, "tags")->items) {
+                auto tag = read_tag(value, text);
+                if (!tag || !all.emplace(value.name, *tag).second) throw std::logic_error("targets/" + path);
+            }
+        }
+        return all;
+    }();
+    return tags;
+}
+
 // A device of a machine with its host, or a machine of a cluster.
 Result<Target> part_of(const Target& target, const std::string& part, const std::string& tag) {
     const Decomposition parts = decompose(target);
@@ -75,47 +104,44 @@ Result<Target> part_of(const Target& target, const std::string& part, const std:
 }  // namespace
 
 const TargetTags& TargetTags::built_in() {
-    static const TargetTags tags = [] {
-        TargetTags all;
-        for (const std::string& path : built_in_tag_files()) {
-            auto text = std::make_shared<const SourceText>(path, std::string(built_in_target_file(path)));
-            // Tests read each tag.
-            if (auto added = all.add_file(text); !added) throw std::logic_error(render(added.error()));
-        }
-        return all;
-    }();
+    static const TargetTags tags;
     return tags;
 }
 
+const TargetTag* TargetTags::find(std::string_view name) const {
+    if (const auto found = tags_.find(name); found != tags_.end()) return &found->second;
+    const auto found = library_tags().find(name);
+    return found == library_tags().end() ? nullptr : &found->second;
+}
+
+std::map<std::string, TargetTag, std::less<>> TargetTags::all() const {
+    auto all = library_tags();
+    all.insert(tags_.begin(), tags_.end());
+    return all;
+}
+
 Result<void> TargetTags::add_file(std::shared_ptr<const SourceText> text) {
-    auto tree = read_target_json(text);
+    auto tree = read_tag_file(text);
     if (!tree) return fail(std::move(tree.error()));
     const JsonValue* tags = member(*tree, "tags");
-    const JsonValue* schema = member(*tree, "schema");
-    const bool fits = schema && schema->kind == JsonValue::Kind::integer && schema->integer == target_schema_version;
-    if (!tags || tags->kind != JsonValue::Kind::object || !fits || tree->items.size() != 2) {
-        return fail(
-            wrong_file(text, *tree,
-                       fmt::format("a file of tags is {{\"schema\": {}, \"tags\": {{...}}}}", target_schema_version)));
-    }
     Diagnostics problems;
-    std::vector<TargetTag> read;
+    std::map<std::string, TargetTag, std::less<>> read;
     for (const JsonValue& value : tags->items) {
         auto tag = read_tag(value, text);
         if (!tag) {
             add(problems, std::move(tag.error()));
-        } else if (const auto known = tags_.find(tag->name); known != tags_.end()) {
+        } else if (const TargetTag* known = find(tag->name)) {
             problems.push_back(
                 {.code = "target.tag_twice",
-                 .summary = fmt::format("there is a tag '{}' already, in {}", tag->name, known->second.text->name()),
+                 .summary = fmt::format("there is a tag '{}' already, in {}", tag->name, known->text->name()),
                  .place = {text, value.offset, value.length},
                  .remedy = "give it another name"});
         } else {
-            read.push_back(std::move(*tag));
+            read.emplace(tag->name, std::move(*tag));
         }
     }
     if (!problems.empty()) return fail(std::move(problems));
-    for (TargetTag& tag : read) tags_.emplace(tag.name, std::move(tag));
+    tags_.merge(read);
     return {};
 }
 
@@ -144,8 +170,8 @@ Result<void> TargetTags::add_folder(const std::string& folder) {
 Result<Target> target_of_tag(const TargetTags& tags, const std::string& name, const TagUse& use) {
     const size_t colon = std::min(name.find(':'), name.size());
     const std::string whole = name.substr(0, colon);
-    const auto found = tags.all().find(whole);
-    if (found == tags.all().end()) {
+    const TargetTag* found = tags.find(whole);
+    if (!found) {
         std::vector<std::string> names;
         for (const auto& [known, tag] : tags.all()) names.push_back(known);
         const std::string nearest = nearest_name(whole, names);
@@ -155,7 +181,7 @@ Result<Target> target_of_tag(const TargetTags& tags, const std::string& name, co
         problem.params = {{"tag", whole}, {"nearest", nearest}};
         return fail(std::move(problem));
     }
-    auto target = read_target_tree(found->second.target, found->second.text, tags, use);
+    auto target = read_target_tree(found->target, found->text, tags, use);
     if (!target) return target;
     // "cluster:machine:device"
     std::string done = whole;
@@ -186,7 +212,7 @@ Result<Target> TargetTags::open(const std::string& text) const {
     const size_t begin = text.find_first_not_of(" \t\n");
     if (begin != std::string::npos && text[begin] == '{')
         return read(std::make_shared<const SourceText>("--target", text));
-    if (tags_.contains(text.substr(0, text.find(':')))) return target(text);
+    if (find(text.substr(0, text.find(':')))) return target(text);
     std::error_code problem;
     if (!text.ends_with(".json") && !std::filesystem::is_regular_file(text, problem)) return target(text);
     auto source = read_source(text);

@@ -24,7 +24,7 @@ struct TargetTag {
 
 class TargetTags {
 public:
-    // Those of the library alone.
+    // Those of the library, which all have. They are read when a tag is looked for that is none of the user's.
     static const TargetTags& built_in();
 
     // Each *.json of the folder, in the order of their names; what is wrong in any file comes at once. Codes:
@@ -32,7 +32,9 @@ public:
     Result<void> add_folder(const std::string& folder);
     Result<void> add_file(std::shared_ptr<const SourceText> text);
 
-    const std::map<std::string, TargetTag, std::less<>>& all() const { return tags_; }
+    // Null: there is none.
+    const TargetTag* find(std::string_view name) const;
+    std::map<std::string, TargetTag, std::less<>> all() const;
 
     // "NAME", or "NAME:PART" for one device of a machine, with its host, or one machine of a cluster. Codes:
     // target.unknown_tag (with the nearest), target.unknown_part, those of parse_target.
@@ -44,7 +46,7 @@ public:
     Result<Target> open(const std::string& text) const;
 
 private:
-    std::map<std::string, TargetTag, std::less<>> tags_;
+    std::map<std::string, TargetTag, std::less<>> tags_;  // of the user
 };
 
 }  // namespace heddle

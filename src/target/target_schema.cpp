@@ -117,8 +117,9 @@ Json target_object() {
         properties[field.name] = MemberSchema().of(field);
     }
     for (const OtherName& name : other_target_names()) {
-        properties[name.other] = properties[name.ours];
-        properties[name.other]["description"] = fmt::format("read as '{}'", name.ours);
+        Json same = properties[name.ours];
+        same["description"] = fmt::format("read as '{}'", name.ours);
+        properties[name.other] = std::move(same);
     }
     Json rules = Json::array();
     for (const KindFacts& kind : target_kinds()) rules.push_back(rule_of(kind));

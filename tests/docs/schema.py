@@ -2,7 +2,8 @@
 
     .venv/bin/python tests/docs/schema.py [--heddle PROGRAM]
 
-Every file that it refuses, `heddle check` must refuse too: an editor that knows the schema never says more than Heddle.
+Every file that it refuses, `heddle check` must refuse too: an editor that knows the schema never says more than Heddle. The same of
+targets (heddle schema --targets), and of their tags.
 """
 import argparse
 import json
@@ -56,6 +57,49 @@ WRONG = {
 }
 
 
+# What is no target, to the schema and to Heddle.
+WRONG_TARGETS = [
+    '{"kind": "cude"}', '{"cors": 4}', '{"cores": 0}', '{"cores": 1.5}', '{"cores": "4"}', '{"bandwidth": 0}', '{"os": "linus"}',
+    '{"kind": "cuda", "vector_bytes": 64}', '{"kind": "cuda", "arch": "sm_91"}', '{"kind": "machine"}', '{"kind": "library"}',
+    '{"host": {"cors": 4}}', '{"host": 4}', '{"devices": {}}', '{"devices": {"a": {}}}', '{"devices": {"a:b": {"target": {}}}}',
+    '{"devices": {"a": {"target": {}, "ids": 0}}}', '{"devices": {"a": {"target": {}, "id": -1}}}',
+    '{"devices": {"a": {"target": {}}}, "links": [{"from": "a", "to": "b"}]}',
+    '{"devices": {"a": {"target": {}, "scopes": {"global": {"bytes": 0}}}}}',
+    '{"machines": {"a": {"traget": {}}}}', '{"schema": 2}', '{"features": 1}', '{"options": {"a": 1}}', '[]', '4',
+]
+
+
+def check_targets(heddle):
+    schema = json.loads(subprocess.run([heddle, "schema", "--targets"], check=True, capture_output=True, text=True).stdout)
+    jsonschema.Draft7Validator.check_schema(schema)
+    validator = jsonschema.Draft7Validator(schema)
+
+    def refusal(value):
+        error = jsonschema.exceptions.best_match(validator.iter_errors(value))
+        return error and f"{error.json_path}: {error.message[:200]}"
+
+    def target(text, *options):
+        return subprocess.run([heddle, "targets", text, "--format", "json", *options], capture_output=True, text=True)
+
+    tags = 0
+    for path in sorted((ROOT / "targets").glob("*.json")):
+        file = json.loads(path.read_text())
+        results.check(path.name, refusal(file))
+        for name, tag in file["tags"].items():
+            tags += 1
+            results.check(f"tag {name}", refusal(tag["target"]))
+            shown = json.loads(target(name).stdout)
+            for form in ["target", "expanded"]:
+                results.check(f"tag {name}, {form}", refusal(shown[form]))
+    results.check("forty tags", None if tags >= 40 else f"there are {tags}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "t.json"
+        for text in WRONG_TARGETS:
+            results.check(text, None if refusal(json.loads(text)) else "the schema accepts it")
+            path.write_text(text)
+            results.check(text, "heddle targets accepts it" if target(path).returncode == 0 else None)
+
+
 def blocks_of(page):
     """The yaml examples of a page that are files."""
     for block in re.findall(r"(?ms)^```yaml\n# (\S+\.yaml)\n(.*?)^```", page.read_text()):
@@ -90,6 +134,7 @@ def main():
             path.write_text(text)
             accepts = subprocess.run([heddle, "check", path], capture_output=True).returncode == 0
             results.check(name, "heddle check accepts it" if accepts else None)
+    check_targets(heddle)
     return results.end()
 
 

@@ -243,7 +243,7 @@ TEST(PlanText, each_error_has_its_place) {
         {"step $", "step $99", "schedules.tree_index", "  kernel 0"},
         {"'w' constant", "'v' constant", "plan.constant", "  buffer"},
         {"float32[40, 50]", "float32[50, 40]", "plan.constant", "  buffer"},
-        {"\"vector_registers\":", "\"vector_bytes\": 4, \"vector_registers\":", "plan.key", "  kernel 0"},
+        {"\"vector_bytes\": ", "\"vector_bytes\": 1", "plan.key", "  kernel 0"},
         {"row-major", "order 0 0", "plan.broken", "  buffer 0"},
         {"float32[37, 40]", "float32[40, 37]", "plan.broken", "  buffer 0"},
         {" bytes row-major", " bytes row-major margins 1: 4611686018427387904 1", "plan.broken", "  buffer 1"},

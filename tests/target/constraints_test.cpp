@@ -285,6 +285,44 @@ TEST(Targets23, AnyOrderAndAnyRouteGivesTheSameBytesAndHash) {
     EXPECT_EQ(hash_text(read(print(host, TargetText::expanded))), hash_text(host));
 }
 
+TEST(Targets24, OneTableOfFieldsIsTheJsonSchemaOfAllLevels) {
+    const auto schema = nlohmann::json::parse(target_json_schema());
+    const auto& object = schema["definitions"]["target"]["anyOf"][1];
+    for (const auto& field : target_fields()) {
+        const auto& property = object["properties"][field.name];
+        const std::string text = property.dump();
+        EXPECT_NE(text.find(field.meaning), std::string::npos) << field.name;
+        EXPECT_NE(text.find(field.unit), std::string::npos) << field.name;
+    }
+    const auto check = [&](const char* definition, const auto& fields) {
+        const auto& entry = schema["definitions"][definition];
+        EXPECT_EQ(entry["properties"].size(), fields.size());
+        EXPECT_EQ(entry["additionalProperties"], false);
+        for (const auto& field : fields) {
+            EXPECT_TRUE(entry["properties"].contains(field.name)) << field.name;
+            const auto required = entry.value("required", std::vector<std::string>());
+            EXPECT_EQ(std::ranges::find(required, field.name) != required.end(), field.required) << field.name;
+        }
+    };
+    check("device", device_fields());
+    check("scope", scope_fields());
+    check("link", link_fields());
+    check("machine", machine_fields());
+    // Which level has which field: what the schema rules out, the reader refuses as of another level.
+    ASSERT_EQ(object["allOf"].size(), target_kinds().size());
+    for (const auto& rule : object["allOf"]) {
+        const std::string kind = rule["if"]["properties"]["kind"]["const"];
+        for (const auto& field : target_fields()) {
+            const auto& without = rule["then"]["properties"];
+            const auto target = parse(R"({"kind": ")" + kind + R"(", ")" + field.name + R"(": null})");
+            const bool ruled_out = without.contains(field.name) && without[field.name] == false;
+            if (std::string_view(field.name) == "kind") continue;
+            ASSERT_FALSE(target);
+            EXPECT_EQ(codes(target).front() == "target.level", ruled_out) << kind << " " << field.name;
+        }
+    }
+}
+
 TEST(Targets25, FiguresAreAskedOfTheConstraintAloneOrSaidToBeMissing) {
     const Target target = read(R"({"cpu": "skylake-avx512"})");
     EXPECT_EQ(ask(target, "vector_bytes")->value, "64");

@@ -294,6 +294,8 @@ TEST(Targets14, WhatDoesNotFitTogetherIsRefused) {
     EXPECT_EQ(code(R"(, "x": {"target": "nvidia/jetson-nano"}}})"), "target.level");
     EXPECT_EQ(code(R"(, "x": {"target": {"kind": "webgpu", "host": {"cpu": "cortex-a72"}}}}})"),
               "target.host_conflict");
+    EXPECT_EQ(code(R"(, "x": {"target": {"kind": "webgpu"}, "id": -1}}})"), "target.value");
+    EXPECT_EQ(code(R"(, "x": {"target": {"kind": "webgpu"}, "scopes": {"a": {"bytes": 0}}}}})"), "target.value");
     EXPECT_EQ(code(R"(, "x:y": {"target": {"kind": "webgpu"}}}})"), "target.value");
     EXPECT_EQ(code_of(parse(R"({"devices": {"g": {"target": {"kind": "cuda"}}}})")), "target.system");  // who launches?
     EXPECT_EQ(code_of(parse(R"({"machines": {"a": {"target": {"machines": {"b": {"target": "aws/c5"}}}}}})")),
