@@ -4,7 +4,7 @@ SECONDS := 60
 COUNT := 20000
 SEED := 1
 
-.PHONY: build demo test bench sanitize fuzz random setup clean
+.PHONY: build demo test bench wheel sanitize fuzz random setup clean
 
 build: setup
 	@begin=$$(date +%s); cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }; rm -f $(BUILD).log; \
@@ -34,6 +34,10 @@ bench: build
 	@.venv/bin/python bench/training.py --agree
 	@.venv/bin/python bench/derivatives.py
 
+# dist/heddle-*.whl, with LLVM in it, for any manylinux of its tag.
+wheel:
+	@scripts/wheel
+
 sanitize:
 	@scripts/setup clang-19 libclang-rt-19-dev
 	cmake --preset sanitize && cmake --build --preset sanitize && ctest --test-dir build-sanitize --output-on-failure
@@ -49,4 +53,4 @@ random: setup
 	@$(BUILD)/random_programs --count $(COUNT) --seed $(SEED) --output $(BUILD)/random
 
 clean:
-	rm -rf $(BUILD) build-debug build-sanitize
+	rm -rf $(BUILD) build-debug build-sanitize build-static

@@ -1,14 +1,12 @@
-# `cmake --install build --prefix P`: the program, its data, one static library of all rooms, their headers, and what makes
-# find_package(heddle) work (docs/backends.md). A wheel has none of it.
-if(SKBUILD)
-  return()
-endif()
+# `cmake --install build --prefix P`: the program, the shared library with the headers of its interface, the data, one static
+# library of all rooms with their headers, and what makes find_package(heddle) work (docs/embedding.md, docs/backends.md).
+# `cpack` in the build folder makes Debian packages of it.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 # One archive, so that users need not know the rooms. LLVM stays the system's shared library.
 get_property(rooms GLOBAL PROPERTY heddle_rooms)
-set(merge "create ${CMAKE_BINARY_DIR}/libheddle.a\n")
+set(merge "create ${PROJECT_BINARY_DIR}/libheddle.a\n")
 set(archives)
 foreach(room ${rooms} heddle_build_info)
   if(room STREQUAL "heddle_cli")
@@ -18,34 +16,55 @@ foreach(room ${rooms} heddle_build_info)
   list(APPEND archives ${room})
 endforeach()
 string(APPEND merge "save\nend\n")
-file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/merge_archives.mri CONTENT "${merge}")
-add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/libheddle.a DEPENDS ${archives} ${CMAKE_BINARY_DIR}/merge_archives.mri
-                   COMMAND ${CMAKE_COMMAND} -E rm -f ${CMAKE_BINARY_DIR}/libheddle.a
-                   COMMAND ${CMAKE_AR} -M < ${CMAKE_BINARY_DIR}/merge_archives.mri)
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/merge_archives.mri CONTENT "${merge}")
+add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/libheddle.a DEPENDS ${archives} ${PROJECT_BINARY_DIR}/merge_archives.mri
+                   COMMAND ${CMAKE_COMMAND} -E rm -f ${PROJECT_BINARY_DIR}/libheddle.a
+                   COMMAND ${CMAKE_AR} -M < ${PROJECT_BINARY_DIR}/merge_archives.mri)
 # Others are several hundred megabytes: they are made where they are asked for.
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   set(in_all ALL)
 endif()
-add_custom_target(heddle_library ${in_all} DEPENDS ${CMAKE_BINARY_DIR}/libheddle.a)
+add_custom_target(heddle_library ${in_all} DEPENDS ${PROJECT_BINARY_DIR}/libheddle.a)
 
-file(STRINGS ${CMAKE_SOURCE_DIR}/pyproject.toml version REGEX "^version = " LIMIT_COUNT 1)
+file(STRINGS ${PROJECT_SOURCE_DIR}/pyproject.toml version REGEX "^version = " LIMIT_COUNT 1)
 string(REGEX REPLACE "^version = \"(.*)\"$" "\\1" version "${version}")
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/heddle)
 set(heddle_llvm $<TARGET_FILE:LLVM>)
-configure_package_config_file(cmake/heddleConfig.cmake.in ${CMAKE_BINARY_DIR}/heddleConfig.cmake.in
+configure_package_config_file(cmake/heddleConfig.cmake.in ${PROJECT_BINARY_DIR}/heddleConfig.cmake.in
                               INSTALL_DESTINATION ${package_folder} NO_CHECK_REQUIRED_COMPONENTS_MACRO
                               PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_DATADIR)
-file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/heddleConfig.cmake INPUT ${CMAKE_BINARY_DIR}/heddleConfig.cmake.in)
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/heddleConfigVersion.cmake VERSION ${version}
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/heddleConfig.cmake INPUT ${PROJECT_BINARY_DIR}/heddleConfig.cmake.in)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/heddleConfigVersion.cmake VERSION ${version}
                                  COMPATIBILITY SameMinorVersion)
 
-set_target_properties(heddle PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
-install(TARGETS heddle RUNTIME)
-install(FILES ${CMAKE_BINARY_DIR}/libheddle.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle
-        FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cli EXCLUDE PATTERN python EXCLUDE)
-foreach(data operators environments exported)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/${data} DESTINATION ${CMAKE_INSTALL_DATADIR}/heddle)
+# Where the system's linker looks by itself, no place is written down.
+get_target_property(llvm_file LLVM LOCATION)
+get_filename_component(llvm_folder ${llvm_file} REALPATH)
+get_filename_component(llvm_folder ${llvm_folder} DIRECTORY)
+set(rpath INSTALL_RPATH_USE_LINK_PATH ON)
+if(llvm_folder IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+  set(rpath INSTALL_RPATH_USE_LINK_PATH OFF)
+endif()
+set_target_properties(heddle PROPERTIES ${rpath})
+# Who runs programs that use the library needs these; who builds such programs needs the others too.
+set(to_run COMPONENT heddle)
+set(to_build COMPONENT dev)
+install(TARGETS heddle RUNTIME ${to_run})
+foreach(data operators environments exported targets)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${data})
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${data} DESTINATION ${CMAKE_INSTALL_DATADIR}/heddle ${to_run})
+  endif()
 endforeach()
-install(FILES ${CMAKE_BINARY_DIR}/heddleConfig.cmake ${CMAKE_BINARY_DIR}/heddleConfigVersion.cmake
-        DESTINATION ${package_folder})
+if(TARGET heddle_shared)
+  set_target_properties(heddle_shared PROPERTIES ${rpath})
+  install(TARGETS heddle_shared EXPORT heddleTargets LIBRARY ${to_run} NAMELINK_COMPONENT dev)
+  install(EXPORT heddleTargets NAMESPACE heddle:: DESTINATION ${package_folder} ${to_build})
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/api/heddle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${to_build})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle ${to_build}
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cli EXCLUDE PATTERN python EXCLUDE PATTERN api EXCLUDE)
+install(FILES ${PROJECT_BINARY_DIR}/libheddle.a DESTINATION ${CMAKE_INSTALL_LIBDIR} ${to_build})
+install(FILES ${PROJECT_BINARY_DIR}/heddleConfig.cmake ${PROJECT_BINARY_DIR}/heddleConfigVersion.cmake
+        DESTINATION ${package_folder} ${to_build})
+
+include(cmake/debian.cmake)

@@ -5,10 +5,6 @@
 
 namespace heddle::inference {
 
-// Written by the build (cmake/build_info.cmake).
-extern const char* const build_version;
-extern const char* const build_commit;
-
 BuildInfo build_info() {
     return {.version = build_version,
             .commit = build_commit,

@@ -15,5 +15,8 @@ struct BuildInfo {
 };
 
 BuildInfo build_info();
+// BuildInfo::version and commit, without looking at the machine; the build writes them (cmake/build_info.cmake).
+extern const char* const build_version;
+extern const char* const build_commit;
 
 }  // namespace heddle::inference

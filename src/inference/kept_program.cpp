@@ -15,6 +15,8 @@
 #include "cache/identity.h"
 #include "inference/byte_stream.h"
 #include "support/descriptor.h"
+#include "support/memory_source.h"
+#include "support/tensor_data.h"
 
 namespace heddle::inference {
 namespace {
@@ -127,15 +129,19 @@ void write_constant(ByteWriter& writer, const std::string& name, const NamedCons
     give_back_pages(data.lender(), bytes_of(data));  // runs may read few of them
 }
 
+runtime::Block copy_of(std::span<const std::byte> bytes) {
+    auto block = allocate_buffer(bytes.size());
+    if (block && !bytes.empty()) std::memcpy(block.get(), bytes.data(), bytes.size());
+    return block;
+}
+
 // What write_bytes has written, aligned and with slack behind. Programs that keep the same weights have them once.
 // Null: it is not of `size` bytes, or not there any more.
 runtime::Block read_bytes(ByteReader& reader, Place place, int64_t size, Engine& engine, cache::Folder& folder) {
     if (place == Place::here) {
         const auto bytes = reader.bytes();
         if (!reader.fine() || static_cast<int64_t>(bytes.size()) != size) return nullptr;
-        auto block = allocate_buffer(bytes.size());
-        if (block && !bytes.empty()) std::memcpy(block.get(), bytes.data(), bytes.size());
-        return block;
+        return copy_of(bytes);
     }
     const std::string digest = reader.text();
     if (!reader.fine() || place != Place::weights) return nullptr;
@@ -143,6 +149,11 @@ runtime::Block read_bytes(ByteReader& reader, Place place, int64_t size, Engine&
     if (auto block = engine.prepared->find(key)) return block;
     const auto file = folder.find(cache::Kind::weights, digest);
     if (!file || static_cast<int64_t>(file->bytes.size()) != size) return nullptr;
+    // Who brings memory of their own has all of it there.
+    if (memory_source()) {
+        runtime::Block copy = copy_of(file->bytes);
+        return copy ? engine.prepared->add(key, std::move(copy)) : nullptr;
+    }
     return engine.prepared->add(key,
                                 {file->owner, const_cast<std::byte*>(file->bytes.data())});  // only read from now on
 }

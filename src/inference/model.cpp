@@ -96,6 +96,7 @@ Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
     std::vector<const std::vector<int64_t>*> shapes;
     onnx::ImportOptions options{.progress = progress};
     const auto offer = [&](const std::string& name, const TensorData& value) {
+        if (!value.data()) return;
         const bool kept = value.owned() || value.size() > largest_folded;  // so many are never looked at
         options.values.emplace(name, kept ? value : value.clone());
     };

@@ -41,7 +41,7 @@ struct FreeWeights {
 };
 
 // The model's graph for what is given, one an input or null, and numbers for dimensions that stay open. Values of
-// inputs are looked at where a shape or a branch depends on them. Codes: runtime.input_dtype, those of bind_shapes and
+// inputs are looked at where a shape or a branch depends on them; of a tensor without memory only the type is known. Codes: runtime.input_dtype, those of bind_shapes and
 // import_model, apply_rules.
 Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
                          const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings = {},

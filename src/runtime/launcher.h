@@ -24,6 +24,7 @@ Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> ba
                          const std::vector<KernelCode>& kernels, const BufferAddress& address, const LaunchSite& site,
                          std::vector<LaunchTime>* profile, Progress* progress = nullptr);
 
+// Null: there is not so much.
 std::vector<std::shared_ptr<std::byte>> allocate_scratch(const plan::Plan& plan, int threads);
 
 }  // namespace heddle::runtime

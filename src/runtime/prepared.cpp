@@ -116,6 +116,7 @@ public:
 
     Result<std::vector<Block>> run(const std::vector<KernelCode>& kernels, ThreadPool& pool, Progress* progress) {
         const auto scratch = device_ ? std::vector<Block>() : allocate_scratch(plan_, pool.threads());
+        if (std::ranges::find(scratch, nullptr) != scratch.end()) return out_of_memory(plan_.scratch_bytes);
         const auto address = [this](int32_t b) {
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
             // Kernels only read constants (plan::verify); the signature has no place to say so.

@@ -10,6 +10,7 @@
 
 #include <sys/mman.h>
 
+#include "support/memory_source.h"
 #include "support/narrow_float.h"
 
 namespace heddle {
@@ -34,11 +35,19 @@ std::shared_ptr<std::byte> map_buffer(size_t bytes) {
     return {begin, [memory, reserved](std::byte*) { ::munmap(memory, reserved); }};
 }
 
+std::shared_ptr<std::byte> buffer_from(const std::shared_ptr<MemorySource>& source, size_t bytes) {
+    void* const memory = source->allocate(bytes);
+    if (!memory) return nullptr;
+    std::memset(memory, 0, bytes);
+    return {static_cast<std::byte*>(memory), [source, bytes](std::byte* p) { source->release(p, bytes); }};
+}
+
 }  // namespace
 
 std::shared_ptr<std::byte> allocate_buffer(size_t bytes) {
     size_t rounded = (bytes + 2 * buffer_alignment - 1) / buffer_alignment * buffer_alignment;
     if (rounded < bytes || rounded > largest_buffer) return nullptr;
+    if (const auto& source = memory_source()) return buffer_from(source, rounded);
     if (rounded >= mapped_from) return map_buffer(rounded);
     void* memory = std::aligned_alloc(buffer_alignment, rounded);
     if (!memory) return nullptr;

@@ -23,8 +23,8 @@ def anchors(page):
 
 
 def exists(path):
-    """As it stands, below src, tests or bench, or (a bare name) anywhere below these."""
-    folders = ["", "src/", "tests/", "bench/"]
+    """As it stands, below src, src/api (as users include it), tests or bench, or (a bare name) anywhere below these."""
+    folders = ["", "src/", "src/api/", "tests/", "bench/"]
     return any(any(ROOT.glob(folder + path)) for folder in folders) or (
         "/" not in path and any(any((ROOT / folder).rglob(path)) for folder in folders[1:]))
 

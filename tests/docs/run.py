@@ -3,8 +3,8 @@
 A fenced block marked `console` is a test: lines that begin with `$ ` are commands (a line that ends in `\\` goes on in the next),
 run by bash in order, one folder for each page; every other line must occur in the output of the command before it, in order,
 with `...` for anything. A command must end with status 0, or with N where its line ends in `# exits with N`. A fenced block
-marked `yaml`, `python` or `c` whose first line is `# NAME.yaml`, `# NAME.py` or `// NAME.c` is written as that file first; `import heddle` finds
-the package beside the program. Blocks marked `console no-test` are only shown.
+marked `yaml`, `python`, `c` or `cpp` whose first line is `# NAME.yaml`, `# NAME.py`, `// NAME.c` or `// NAME.cpp` is written as that file first;
+`import heddle` finds the package beside the program, and compilers find the headers and the library. Blocks marked `console no-test` are only shown.
 
     .venv/bin/python tests/docs/run.py [--heddle PROGRAM] [PAGE...]
 """
@@ -24,7 +24,7 @@ import report
 # What examples may use; all else (build folders, caches) stays away from them.
 USED = ["examples", "operators", "environments", "tests/models", "bench", "README.md"]
 SECONDS = 120
-FILES = ["yaml", "python", "c"]  # languages of blocks that become files
+FILES = ["yaml", "python", "c", "cpp"]  # languages of blocks that become files
 
 
 def blocks(page):
@@ -112,7 +112,7 @@ def run_page(page, heddle, results):
         os.environ["XDG_CACHE_HOME"] = str(folder / ".compiled")  # each page begins with none
         for language, line, lines in blocks(page):
             place = f"{page.relative_to(ROOT) if page.is_relative_to(ROOT) else page}:{line}"
-            file = re.fullmatch(r"(?:#|//) (\w[\w.-]*\.(?:yaml|py|c))", lines[0].strip()) if language in FILES and lines else None
+            file = re.fullmatch(r"(?:#|//) (\w[\w.-]*\.(?:yaml|py|c|cpp))", lines[0].strip()) if language in FILES and lines else None
             if file:
                 (folder / file[1]).write_text("\n".join(lines) + "\n")
             if language == "console no-test":
@@ -131,7 +131,9 @@ def main():
     if not options.heddle.is_file():
         sys.exit(f"{options.heddle} is not there: run make build first")
     os.environ["COLUMNS"] = "120"
-    os.environ["PYTHONPATH"] = str(options.heddle.resolve().parent / "python")
+    build = options.heddle.resolve().parent
+    os.environ["PYTHONPATH"] = str(build / "python")
+    os.environ.update(CPATH=str(ROOT / "src/api"), LIBRARY_PATH=str(build), LD_LIBRARY_PATH=str(build))
     results = report.Report()
     for page in options.pages or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         run_page(page.resolve(), options.heddle.resolve(), results)

@@ -2,26 +2,10 @@
 # program and as a plugin, and keeps what the conformance kit checks; with a mistake it does not. Point 2 of the requirements on compile jobs.
 #   cmake -DBUILD=BUILD_FOLDER -DSOURCE=SOURCE_FOLDER -P run.cmake
 cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/support.cmake)
 set(folder ${BUILD}/package_test)
 set(prefix ${folder}/prefix)
 set(toy ${folder}/toy)
-
-# Runs a command, whose output becomes `output`; it must exit with `status`.
-function(run status)
-  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE found)
-  if(NOT found EQUAL status)
-    string(JOIN " " command ${ARGN})
-    message(FATAL_ERROR "${command}\nexits with ${found} instead of ${status}:\n${output}${errors}")
-  endif()
-  set(output "${output}${errors}" PARENT_SCOPE)
-endfunction()
-
-function(expect text)
-  string(FIND "${output}" "${text}" place)
-  if(place EQUAL -1)
-    message(FATAL_ERROR "\"${text}\" is not in:\n${output}")
-  endif()
-endfunction()
 
 file(REMOVE_RECURSE ${folder})
 run(0 ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})

@@ -1,0 +1,22 @@
+#include "support/memory_source.h"
+
+#include <utility>
+
+namespace heddle {
+namespace {
+
+std::shared_ptr<MemorySource>& current() noexcept {
+    static thread_local std::shared_ptr<MemorySource> source;
+    return source;
+}
+
+}  // namespace
+
+MemoryScope::MemoryScope(std::shared_ptr<MemorySource> source) noexcept
+    : before_(std::exchange(current(), std::move(source))) {}
+
+MemoryScope::~MemoryScope() { current() = std::move(before_); }
+
+const std::shared_ptr<MemorySource>& memory_source() noexcept { return current(); }
+
+}  // namespace heddle

@@ -1,0 +1,61 @@
+# Programs that embed Heddle, against the installed package: C11 and C++17, with the shared library alone; also where all of it
+# was moved to another folder.
+#   cmake -DBUILD=BUILD_FOLDER -DSOURCE=SOURCE_FOLDER -P embed.cmake
+cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/support.cmake)
+set(folder ${BUILD}/embed_test)
+file(REMOVE_RECURSE ${folder})
+
+run(0 ${CMAKE_COMMAND} --install ${BUILD} --prefix ${folder}/first)
+file(RENAME ${folder}/first ${folder}/prefix)
+file(COPY ${SOURCE}/examples/embed/ DESTINATION ${folder}/embed)
+set(build ${folder}/embed/build)
+run(0 ${CMAKE_COMMAND} -G Ninja -S ${folder}/embed -B ${build} -DCMAKE_PREFIX_PATH=${folder}/prefix
+      -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_C_FLAGS=-Werror -DCMAKE_CXX_FLAGS=-Werror)
+run(0 ${CMAKE_COMMAND} --build ${build})
+expect_embedded(${build})
+
+# Other compilers, standards and exceptions than the library's own; and the sizes that are promised.
+set(link -Werror -Wall -Wextra -pedantic -I${folder}/prefix/include ${SOURCE}/examples/embed/operators.cpp -L${folder}/prefix/lib
+    -lheddle -Wl,-rpath,${folder}/prefix/lib -o ${folder}/other)
+foreach(compiler g++ clang++-19)
+  find_program(found_${compiler} ${compiler})
+  foreach(standard c++17 c++20 c++23)
+    foreach(exceptions "" -fno-exceptions)
+      if(found_${compiler})
+        run(0 ${found_${compiler}} -std=${standard} ${exceptions} ${link})
+      endif()
+    endforeach()
+  endforeach()
+  if(found_${compiler})
+    run(0 ${folder}/other)
+    expect("z: -1.1192")
+  endif()
+endforeach()
+foreach(promised src/api/heddle/heddle.h:500 examples/embed/classify.c:60)
+  string(REGEX REPLACE ":.*" "" file ${promised})
+  string(REGEX REPLACE ".*:" "" most ${promised})
+  run(0 wc -l ${SOURCE}/${file})
+  string(REGEX MATCH "^[0-9]+" lines "${output}")
+  if(NOT lines LESS most)
+    message(FATAL_ERROR "${promised}: it has ${lines} lines")
+  endif()
+endforeach()
+
+# Nothing of the sources, and of the library only its own name: what that is made of is no concern of the program's.
+file(READ ${build}/compile_commands.json output)
+expect_not("${SOURCE}/src")
+run(0 readelf -d ${build}/classify)
+expect("Shared library: [libheddle.so.1]")
+foreach(inside LLVM yaml fmt stdc++)
+  expect_not("${inside}")
+endforeach()
+# What it shows are the functions of the interface.
+run(0 nm -D --defined-only --extern-only ${folder}/prefix/lib/libheddle.so.1)
+expect(" T heddle_model_load@@HEDDLE_1")
+string(REGEX REPLACE "[0-9a-f]+ (T heddle_[a-z_]+@@HEDDLE_1|A HEDDLE_1)\n" "" others "${output}")
+string(REGEX REPLACE "[0-9a-f]+ [a-z] [^\n]*\n" "" others "${others}")
+if(NOT others STREQUAL "")
+  message(FATAL_ERROR "libheddle.so.1 shows more than its interface:\n${others}")
+endif()
+file(REMOVE_RECURSE ${folder})
