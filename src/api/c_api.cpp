@@ -69,7 +69,7 @@ Diagnostics explained(Diagnostics problems, const api::CallerMemory* memory) {
 template <typename Work>
 heddle_status attempt(const std::shared_ptr<api::CallerMemory>& memory, heddle_error** error, Work work) noexcept {
     try {
-        const heddle::MemoryScope scope(memory);
+        const heddle::MemorySourceScope scope(memory);
         Result<void> done;
         try {
             done = heddle::guarded("inference.broken", std::move(work));

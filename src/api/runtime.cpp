@@ -89,7 +89,7 @@ Result<std::shared_ptr<Runtime>> Runtime::make(const heddle_runtime_options& opt
     if (!memory) return fail(std::move(memory.error()));
     auto operators = operators_of(options.operators);
     if (!operators) return fail(std::move(operators.error()));
-    const MemoryScope scope(*memory);
+    const MemorySourceScope scope(*memory);
     Diagnostics notes;
     std::shared_ptr<cache::Folder> folder;
     if (options.cache_folder) folder = cache::open_folder(options.cache_folder, notes);

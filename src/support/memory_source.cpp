@@ -12,10 +12,10 @@ std::shared_ptr<MemorySource>& current() noexcept {
 
 }  // namespace
 
-MemoryScope::MemoryScope(std::shared_ptr<MemorySource> source) noexcept
+MemorySourceScope::MemorySourceScope(std::shared_ptr<MemorySource> source) noexcept
     : before_(std::exchange(current(), std::move(source))) {}
 
-MemoryScope::~MemoryScope() { current() = std::move(before_); }
+MemorySourceScope::~MemorySourceScope() { current() = std::move(before_); }
 
 const std::shared_ptr<MemorySource>& memory_source() noexcept { return current(); }
 

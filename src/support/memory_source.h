@@ -1,4 +1,4 @@
-// Whose memory tensors get: the system's, or, while a MemoryScope lives, that of somebody who brings their own. Every piece
+// Whose memory tensors get: the system's, or, while a MemorySourceScope lives, that of somebody who brings their own. Every piece
 // of memory for elements comes from allocate_buffer (tensor_data.h), which asks here; so nothing else needs to know.
 #pragma once
 
@@ -19,12 +19,12 @@ public:
 
 // From now on, memory that this thread asks for comes from `source`, which lives as long as what it gave; null: from the
 // system. Scopes may stand within each other.
-class MemoryScope {
+class MemorySourceScope {
 public:
-    explicit MemoryScope(std::shared_ptr<MemorySource> source) noexcept;
-    ~MemoryScope();
-    MemoryScope(const MemoryScope&) = delete;
-    MemoryScope& operator=(const MemoryScope&) = delete;
+    explicit MemorySourceScope(std::shared_ptr<MemorySource> source) noexcept;
+    ~MemorySourceScope();
+    MemorySourceScope(const MemorySourceScope&) = delete;
+    MemorySourceScope& operator=(const MemorySourceScope&) = delete;
 
 private:
     std::shared_ptr<MemorySource> before_;
