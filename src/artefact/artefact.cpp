@@ -7,9 +7,9 @@
 
 #include "artefact/c_writer.h"
 #include "artefact/manifest.h"
-#include "artefact/toolchain.h"
 #include "backends/llvm/llvm_backend.h"
 #include "cache/hash.h"
+#include "support/child_process.h"
 #include "support/file.h"
 
 namespace heddle::artefact {
@@ -170,7 +170,13 @@ private:
         const std::string list = workshop_.file("arguments");
         if (auto done = write_file(list, arguments); !done) return done;
         made_.push_back(made);
-        return run_tool({options_.compiler, "@" + list});
+        const FinishedProcess linked = run_to_end({options_.compiler, "@" + list});
+        if (linked.status == 0) return {};
+        return fail({.code = "artefact.compiler",
+                     .summary = fmt::format("'{}' did not make {}", options_.compiler, made),
+                     .reason = linked.words,
+                     .remedy = "install a C compiler, or name one: --cc PROGRAM; or write C: --emit c",
+                     .params = {{"tool", options_.compiler}}});
     }
 
     Result<std::string> digest_of_files() {
