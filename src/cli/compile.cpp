@@ -66,7 +66,9 @@ private:
         }
         auto inputs = read_input_types(options_.input_types, sizes);
         if (!inputs) return fail(std::move(inputs.error()));
-        return load_call(options_.call, library_, *inputs, options_.rules);
+        auto source = load_call(options_.call, library_, *inputs, options_.rules);
+        if (source) source->graph.dimension_names = std::move(sizes);
+        return source;
     }
 
     const CompileOptions& options_;
@@ -88,8 +90,8 @@ void print_files(const std::vector<artefact::WrittenFile>& files, const artefact
         size_t launches = 0;
         for (const artefact::Group& group : variant.groups) launches = std::max(launches, group.launches.size());
         fmt::print("{} for {}: {} kernels, at most {} launches, {} kind{} of sizes of {}\n", program.name,
-                   variant.target.name, variant.kernels.size(), launches, variant.groups.size(),
-                   variant.groups.size() == 1 ? "" : "s", program.grid.count());
+                   variant.target.tag.empty() ? variant.target.name : variant.target.tag, variant.kernels.size(),
+                   launches, variant.groups.size(), variant.groups.size() == 1 ? "" : "s", program.grid.count());
     }
     for (const auto& file : files) fmt::print("{:>12} {}\n", file.bytes, file.path);
 }
