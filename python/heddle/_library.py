@@ -61,7 +61,8 @@ class Library:
                 schedule: bool = False, source: bool = False, notations: bool = False, shards: Sequence[str] = (),
                 one_round: bool = False, target: str | os.PathLike[str] = "") -> Explanation:
         """What `heddle explain` says of an operator: index, projections, body, cost, gradient, kernels. `arguments` are as there:
-        `"x=float32[2, 3]"`, `"axis=1"`. The parts that are asked for follow: of the gradient, if that is asked for."""
+        `"x=float32[2, 3]"`, `"axis=1"`. The parts that are asked for follow: of the gradient, if that is asked for. `target` is what kernels are chosen
+        for: a tag, a file or JSON, as of `--target`; by default this machine."""
         options = dict(gradient=gradient, equations=equations, schedule=schedule, source=source, notations=notations,
                        shards=list(shards), one_round=one_round)
         return Explanation(self._library, operator, list(arguments), os.fspath(target) if target else "", options)

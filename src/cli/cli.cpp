@@ -501,7 +501,7 @@ Command add_targets(CLI::App& app, TargetsOptions& options) {
         "  heddle targets nvidia/jetson-nano:cuda --explain\n"
         "  heddle targets aws/c5 --diff aws/c7g\n"
         "  heddle targets --host --measure\n"
-        "More tags: *.json in the folders of HEDDLE_TARGETS, else in ~/.config/heddle/targets (docs/targets.md).\n");
+        "More tags: *.json in folders of HEDDLE_TARGETS, else ~/.config/heddle/targets (docs/targets.md).\n");
     return {command, &options.common, [&] { return show_targets(options); }};
 }
 

@@ -27,7 +27,6 @@ public:
 
     Target of(const Target& a, const Target& b, const std::string& path) {
         Target made;
-        made.name = a.name;
         for (const auto& field : target_fields()) {
             if (std::string_view(field.name) == "name") continue;
             const bool in_a = is_stated(a, field), in_b = is_stated(b, field);

@@ -135,6 +135,21 @@ void fill(Target& target, const JsonValue& figures, const std::string& because) 
     }
 }
 
+// For people, where nobody says a name.
+void name_target(Target& target) {
+    if (is_known(target, *find_target_field("name"))) return;
+    const auto take = [&](const std::string& field, const std::string& name) {
+        target.name = name;
+        target.origins["name"] = {TargetOrigin::Kind::derived, field + " " + name};
+    };
+    if (target.level() >= TargetLevel::machine)
+        take("kind", kind_of(target));
+    else if (!target.cpu.empty())
+        take("cpu", target.cpu);
+    else if (!target.arch.empty())
+        take("arch", target.arch);
+}
+
 }  // namespace
 
 std::string_view built_in_target_file(std::string_view path) {
@@ -265,6 +280,7 @@ void derive(Target& target) {
     }
     const KindFacts* kind = find_kind(kind_of(target));
     if (!kind) return;
+    name_target(target);
     if (!target.arch.empty() && !is_known(target, *find_target_field("kind")))
         target.origins["kind"] = {TargetOrigin::Kind::derived, "arch " + target.arch};
     if (const auto found = kind->architectures.find(target.arch); found != kind->architectures.end())

@@ -64,7 +64,7 @@ std::map<std::string, char, std::less<>> signed_features(std::string_view featur
 // Only what its CPU does not say already, in order.
 std::string shortest_features(const Target& target);
 
-// Fills what follows from other fields and is not known: the architecture from the CPU's name; vectors, caches, speeds
+// Fills what follows from other fields and is not known: a name, the architecture from the CPU's name; vectors, caches, speeds
 // of a core and limits of workgroups from these names and features. `target.origins` says what from what.
 void derive(Target& target);
 

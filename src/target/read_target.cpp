@@ -197,6 +197,10 @@ private:
         const JsonValue all = merged(tree_of(target_json(*base, TargetFacts::stated)), value);
         Target target = this->target(all, path, {tag.text, &value});
         target.tag = tag.text;
+        if (!member(value, "name")) {
+            target.name = tag.text;
+            target.origins["name"] = {TargetOrigin::Kind::tag, tag.text};
+        }
         if (!value.items.empty()) target.overrides = json_of(value).dump();
         return target;
     }

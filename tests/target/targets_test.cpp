@@ -100,6 +100,9 @@ TEST(Targets10, ATagNamesADeviceASystemOrAPartOfOne) {
     EXPECT_EQ(code_of(part), "target.unknown_part");
     EXPECT_EQ(said(part), "'nvidia/jetson-nano' has no part 'cudo'; the nearest is 'cuda'");
     EXPECT_EQ(code_of(tags.target("aws/c5:cpu")), "target.unknown_part");
+    EXPECT_EQ(gpu.name, "nvidia/jetson-nano:cuda");
+    EXPECT_EQ(tags.target("aws/c5.large")->name, "aws/c5.large");
+    EXPECT_EQ(read(R"({"cpu": "znver4"})").name, "znver4");
     // Where a target may stand, a tag may stand.
     const Target host = read(R"({"kind": "cuda", "arch": "sm_75", "host": "aws/c5"})");
     EXPECT_EQ(host.host->tag, "aws/c5");
