@@ -18,7 +18,8 @@ static heddle_tensor tensor_for(const heddle_port* port) {
         shape[d] = port->shape[d] < 0 ? 1 : port->shape[d];
         bytes *= (size_t)shape[d];
     }
-    return (heddle_tensor){.data = calloc(bytes + 1, 1), .device = {1, 0}, .ndim = port->ndim, .dtype = port->dtype, .shape = shape};
+    return (heddle_tensor){
+        .data = calloc(bytes + 1, 1), .device = {1, 0}, .ndim = port->ndim, .dtype = port->dtype, .shape = shape};
 }
 
 int main(int count, char** arguments) {

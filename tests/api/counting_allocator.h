@@ -1,6 +1,7 @@
 // An allocator that knows all that it gave.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>

@@ -1,5 +1,6 @@
 // The C++ interface, as a program uses it.
 #include <cmath>
+#include <cstring>
 #include <fstream>
 
 #include "api/helpers.h"

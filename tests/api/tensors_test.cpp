@@ -1,6 +1,7 @@
 // What is asked of callers' tensors: devices, types, shapes, strides, addresses, memory of their own.
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "api/helpers.h"

@@ -244,8 +244,7 @@ inline Result<Tensors> arrange(const char* role, const std::vector<Port>& ports,
     }
     for (size_t i = 0; i < ports.size(); i++) {
         if (!given[i] && ports[i].is_read)
-            return Error(ErrorKind::failed, "api.name",
-                         std::string(role) + " '" + ports[i].name + "' is not given");
+            return Error(ErrorKind::failed, "api.name", std::string(role) + " '" + ports[i].name + "' is not given");
     }
     return tensors;
 }
