@@ -1,0 +1,30 @@
+#include "placement/costs.h"
+
+#include <algorithm>
+
+#include "evaluate/work.h"
+
+namespace heddle::placement {
+
+std::vector<OperationWork> work_of(const Graph& graph) {
+    std::vector<OperationWork> list;
+    for (const Operation& operation : graph.operations) {
+        OperationWork work;
+        if (operation.body) work.operations = scalar_operations(*operation.body);
+        std::vector<TensorId> tensors = operation.inputs;
+        tensors.insert(tensors.end(), operation.outputs.begin(), operation.outputs.end());
+        std::ranges::sort(tensors);
+        const auto again = std::ranges::unique(tensors);
+        tensors.erase(again.begin(), again.end());
+        for (TensorId t : tensors) work.bytes += static_cast<double>(graph.tensor(t).type.byte_size());
+        list.push_back(work);
+    }
+    return list;
+}
+
+double seconds(const OperationWork& work, const Target& target) {
+    const double rate = target.operations * target.cores;
+    return target.launch_seconds + std::max(work.bytes / target.bandwidth, work.operations / rate);
+}
+
+}  // namespace heddle::placement

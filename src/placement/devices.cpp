@@ -1,0 +1,227 @@
+#include "placement/devices.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace heddle::placement {
+
+std::vector<Location> System::locations() const {
+    std::vector<Location> list;
+    for (size_t d = 0; d < devices.size(); d++) {
+        for (MemoryId memory : devices[d].memories) list.push_back({DeviceId(d), memory});
+    }
+    return list;
+}
+
+std::string System::text(const Location& location) const {
+    const Device& device = this->device(location.device);
+    if (location.memory == device.memories.front()) return device.name;
+    return device.name + ":" + memory(location.memory).scope;
+}
+
+// Dijkstra over few memories, by seconds for so many bytes.
+Route System::route(MemoryId from, MemoryId to, int64_t bytes) const {
+    constexpr double never = std::numeric_limits<double>::infinity();
+    std::vector<double> seconds(memories.size(), never);
+    std::vector<MemoryId> before(memories.size());
+    std::vector<bool> done(memories.size(), false);
+    seconds[from] = 0;
+    for (;;) {
+        MemoryId next = no_id;
+        for (size_t m = 0; m < memories.size(); m++) {
+            if (!done[m] && seconds[m] < never && (next == no_id || seconds[m] < seconds[next])) next = MemoryId(m);
+        }
+        if (next == no_id) return {};
+        if (next == to) break;
+        done[next] = true;
+        for (const Link& link : links) {
+            if (link.from != next) continue;
+            const double there = seconds[next] + link.latency + static_cast<double>(bytes) / link.bandwidth;
+            if (there >= seconds[link.to]) continue;
+            seconds[link.to] = there;
+            before[link.to] = next;
+        }
+    }
+    Route route{{to}, seconds[to]};
+    while (route.memories.back() != from) route.memories.push_back(before[route.memories.back()]);
+    std::ranges::reverse(route.memories);
+    return route;
+}
+
+bool runs_host_code(const Target& target) { return target.kind == "cpu"; }
+
+namespace {
+
+class Builder {
+public:
+    Result<System> build(const Target& target) {
+        system_.name = target.name;
+        switch (target.level()) {
+        case TargetLevel::device: add_device({.name = target.kind}, target, ""); break;
+        case TargetLevel::device_with_host: add_with_host(target, ""); break;
+        case TargetLevel::machine: add_machine(target, ""); break;
+        case TargetLevel::cluster: add_cluster(target); break;
+        }
+        finish();
+        if (!problems_.empty()) return fail(std::move(problems_));
+        return std::move(system_);
+    }
+
+private:
+    void problem(const std::string& summary, const std::string& found) {
+        problems_.push_back({.code = "placement.system",
+                             .summary = summary,
+                             .found = found,
+                             .remedy = "correct the target's devices and links (docs/systems.md)"});
+    }
+
+    std::optional<DeviceId> find(const std::string& name) const {
+        const auto found = std::ranges::find(system_.devices, name, &Device::name);
+        if (found == system_.devices.end()) return std::nullopt;
+        return DeviceId(found - system_.devices.begin());
+    }
+
+    MemoryId add_memory(const Device& device, const MemoryScope& scope) {
+        for (size_t m = 0; m < system_.memories.size(); m++) {
+            Memory& known = system_.memories[m];
+            if (known.machine != machine_ || known.kind != device.target->kind || known.id != device.id ||
+                known.scope != scope.name)
+                continue;
+            if (known.bytes == 0) known.bytes = scope.bytes;
+            return MemoryId(m);
+        }
+        system_.memories.push_back({machine_, device.name, device.target->kind, device.id, scope.name, scope.bytes});
+        return last_id<MemoryId>(system_.memories);
+    }
+
+    void add_link(MemoryId from, MemoryId to, double bandwidth, double latency, bool both_ways) {
+        system_.links.push_back({from, to, bandwidth, latency});
+        if (both_ways) system_.links.push_back({to, from, bandwidth, latency});
+    }
+
+    std::optional<DeviceId> add_device(const SystemDevice& entry, const Target& target, const std::string& prefix) {
+        Device device{.name = prefix + entry.name, .target = std::make_shared<const Target>(target), .id = entry.id};
+        if (find(device.name)) {
+            problem("two devices have one name", device.name);
+            return std::nullopt;
+        }
+        std::vector<MemoryScope> scopes = entry.scopes;
+        if (scopes.empty()) scopes.push_back({"global", target.memory_bytes, target.bandwidth});
+        for (const MemoryScope& scope : scopes) {
+            const MemoryId memory = add_memory(device, scope);
+            // Scopes of a device are filled from the first one; a link between them, which says more, is shorter or not.
+            if (!device.memories.empty()) {
+                const double speed = scope.bandwidth > 0 ? scope.bandwidth : target.bandwidth;
+                add_link(device.memories.front(), memory, speed, target.launch_seconds, true);
+            }
+            device.memories.push_back(memory);
+        }
+        system_.devices.push_back(std::move(device));
+        return last_id<DeviceId>(system_.devices);
+    }
+
+    // A device that is not of a machine: its host is beside it, in the slot's other end.
+    void add_with_host(const Target& target, const std::string& prefix) {
+        const bool same_kind = target.kind == target.host->kind;
+        const auto host = add_device({.name = "host", .id = same_kind ? 1 : 0}, *target.host, prefix);
+        const auto device = add_device({.name = target.kind}, target, prefix);
+        if (!host || !device) return;
+        system_.devices[*device].host = *host;
+        add_link(system_.devices[*host].memories.front(), system_.devices[*device].memories.front(),
+                 assumed_link_bandwidth, assumed_link_latency, true);
+    }
+
+    // "DEVICE" or "DEVICE:SCOPE".
+    std::optional<MemoryId> end_of(const std::string& text) {
+        const size_t colon = text.find(':');
+        const auto device = find(text.substr(0, colon));
+        if (!device) {
+            problem("an end of a link is no device", text);
+            return std::nullopt;
+        }
+        const auto& memories = system_.devices[*device].memories;
+        if (colon == std::string::npos) return memories.front();
+        const auto found = std::ranges::find(memories, text.substr(colon + 1),
+                                             [&](MemoryId memory) { return system_.memories[memory].scope; });
+        if (found != memories.end()) return *found;
+        problem("an end of a link is no scope of its device", text);
+        return std::nullopt;
+    }
+
+    void add_links(const std::vector<SystemLink>& links, const std::function<std::string(const std::string&)>& end) {
+        for (const SystemLink& link : links) {
+            const auto from = end_of(end(link.from)), to = end_of(end(link.to));
+            if (!from || !to) continue;
+            if (!(link.bandwidth > 0) || link.latency < 0) {
+                problem("a link has no bandwidth, or a latency below zero", link.from + " - " + link.to);
+                continue;
+            }
+            add_link(*from, *to, link.bandwidth, link.latency, link.both_ways);
+        }
+    }
+
+    void add_machine(const Target& machine, const std::string& prefix) {
+        for (const SystemDevice& entry : machine.devices) {
+            if (entry.target) add_device(entry, *entry.target, prefix);
+        }
+        for (const SystemDevice& entry : machine.devices) {
+            const auto device = find(prefix + entry.name);
+            if (!device || entry.host.empty()) continue;
+            const auto host = find(prefix + entry.host);
+            if (!host || *host == *device) problem("a host is no other device of its machine", entry.host);
+            if (host) system_.devices[*device].host = *host;
+        }
+        add_links(machine.links, [&](const std::string& end) { return prefix + end; });
+    }
+
+    void add_cluster(const Target& cluster) {
+        std::map<std::string, std::string> first;  // of each machine: its host, which a link to the machine ends at
+        for (const ClusterMachine& machine : cluster.machines) {
+            if (!machine.target) continue;
+            const size_t begin = system_.devices.size();
+            machine_ = machine.name;
+            add_of_any_level(*machine.target, machine.name + "/");
+            for (size_t d = begin; d < system_.devices.size(); d++) {
+                const bool host = runs_host_code(*system_.devices[d].target);
+                if (host) first.emplace(machine.name, system_.devices[d].name);
+            }
+        }
+        add_links(cluster.links, [&](const std::string& end) {
+            const auto found = first.find(end);
+            return found == first.end() ? end : found->second;
+        });
+    }
+
+    void add_of_any_level(const Target& target, const std::string& prefix) {
+        if (target.level() == TargetLevel::device) add_device({.name = target.kind}, target, prefix);
+        if (target.level() == TargetLevel::device_with_host) add_with_host(target, prefix);
+        if (target.level() == TargetLevel::machine) add_machine(target, prefix);
+    }
+
+    void finish() {
+        if (system_.locations().size() > most_locations) {
+            problems_.push_back({.code = "placement.locations",
+                                 .summary = "a system has too many devices and scopes to choose among",
+                                 .expected = fmt::format("at most {}", most_locations),
+                                 .found = std::to_string(system_.locations().size())});
+        }
+        for (size_t d = system_.devices.size(); d-- > 0;) {
+            if (runs_host_code(*system_.devices[d].target)) system_.host = DeviceId(d);
+        }
+    }
+
+    System system_;
+    Diagnostics problems_;
+    std::string machine_;  // of a cluster, whose devices are being added
+};
+
+}  // namespace
+
+Result<System> system_of(const Target& target) { return Builder().build(target); }
+
+}  // namespace heddle::placement
