@@ -3,38 +3,11 @@
 
 #include "helpers/codes.h"
 #include "helpers/programs.h"
+#include "helpers/systems.h"
 #include "random_graph.h"
 
 namespace heddle::placement {
 namespace {
-
-// One CPU and two cards, each linked with it alone.
-Target two_cards() {
-    Target machine;
-    auto cpu = std::make_shared<Target>();
-    cpu->operations = 10e9;
-    auto card = std::make_shared<Target>();
-    card->kind = "cuda";
-    card->operations = 1e12;
-    card->cores = 100;
-    card->bandwidth = 1e12;
-    card->launch_seconds = 5e-6;
-    machine.devices = {{.name = "cpu0", .target = cpu},
-                       {.name = "gpu0",
-                        .target = card,
-                        .id = 0,
-                        .host = "cpu0",
-                        .scopes = {{"global", int64_t{1} << 30, 1e12}, {"texture", 1 << 20, 1e11}}},
-                       {.name = "gpu1", .target = card, .id = 1, .host = "cpu0"}};
-    machine.links = {{"cpu0", "gpu0", 10e9, 10e-6}, {"cpu0", "gpu1", 10e9, 10e-6}};
-    return machine;
-}
-
-System system_for(const Target& target) {
-    auto made = system_of(target);
-    EXPECT_TRUE(made) << (made ? "" : render(made.error()));
-    return made ? std::move(*made) : System{};
-}
 
 TensorId tensor(const Graph& graph, const std::string& name) {
     for (size_t t = 0; t < graph.tensors.size(); t++) {
@@ -42,18 +15,6 @@ TensorId tensor(const Graph& graph, const std::string& name) {
     }
     ADD_FAILURE() << name;
     return no_id;
-}
-
-Placement placed(const Graph& graph, const System& system, const std::vector<std::string>& texts) {
-    auto annotations = parse_annotations(texts, graph, system);
-    EXPECT_TRUE(annotations) << (annotations ? "" : render(annotations.error()));
-    if (!annotations) return {};
-    auto placement = place(graph, system, *annotations);
-    EXPECT_TRUE(placement) << (placement ? "" : render(placement.error()));
-    if (!placement) return {};
-    const auto fine = verify(graph, system, *annotations, *placement);
-    EXPECT_TRUE(fine) << (fine ? "" : render(fine.error()));
-    return std::move(*placement);
 }
 
 std::set<std::string> copies(const Graph& graph, const System& system, const Placement& placement) {

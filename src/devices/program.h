@@ -1,0 +1,76 @@
+// A split module, loaded on the devices that its system stands for, and run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "devices/binding.h"
+#include "devices/scope_memory.h"
+#include "modules/module.h"
+
+namespace heddle::devices {
+
+// A tensor in a memory of the system.
+struct DeviceTensor {
+    TensorData data;
+    placement::MemoryId memory = no_id;
+};
+
+// What a run did.
+struct RunReport {
+    struct Line {
+        std::string what;  // "launch main@gpu0", "copy x to gpu0", "compute main"
+        double seconds = 0;
+        int64_t bytes = 0;  // of a copy
+    };
+    std::vector<Line> lines;
+    int64_t launches = 0, copies = 0, copied_bytes = 0;
+};
+
+class Program {
+public:
+    // Compiles each function for its device, or by its library. `needed` as of bind_devices. The module must have passed
+    // modules::verify and have one entry. Codes: those of bind_devices, of library_driver, of compiling; devices.no_entry.
+    static Result<std::shared_ptr<Program>> load(modules::Module module, const Inventory& inventory,
+                                                 const std::vector<int64_t>& needed = {});
+
+    const modules::Module& module() const { return module_; }
+    const placement::System& system() const { return *module_.system; }
+    const modules::Function& entry() const { return module_.function(entry_); }
+    // The function's plan, where it is compiled (driver.h); null: it has none.
+    const plan::Plan* plan(modules::FunctionId function, size_t step) const;
+
+    // A copy of a tensor there. Code devices.out_of_memory.
+    Result<DeviceTensor> put(const TensorData& data, placement::MemoryId memory);
+
+    // One argument a parameter of the entry, in order. Each lies where its parameter does. A program all of whose values
+    // lie in one memory takes the device from its arguments instead: any one of that kind, and all of them on the same.
+    // Codes: devices.argument (it lies elsewhere; the parameter's name is said), runtime.input_count and the others of
+    // runtime::check_inputs, devices.out_of_memory, what functions give.
+    Result<std::vector<DeviceTensor>> run(const std::vector<DeviceTensor>& arguments, RunReport* report = nullptr);
+
+    // Bytes in use there, and the most that were.
+    const ScopeMemory& memory(placement::MemoryId memory) const { return *memories_[memory]; }
+
+private:
+    using Values = std::vector<TensorData>;
+    class Frame;
+
+    Result<void> compile(const Inventory& inventory, const Binding& binding);
+    Result<void> check_arguments(const std::vector<DeviceTensor>& arguments, placement::MemoryId& taken) const;
+    Result<Values> run_function(modules::FunctionId function, Values arguments, placement::MemoryId taken,
+                                RunReport* report);
+    Result<TensorData> allocate(const TensorType& type, placement::MemoryId memory);
+    Result<TensorData> copied(const TensorData& data, placement::MemoryId memory);
+
+    modules::Module module_;
+    modules::FunctionId entry_ = no_id;
+    placement::MemoryId only_ = no_id;  // in which all values lie, if they do
+    std::map<std::pair<modules::FunctionId, size_t>, std::shared_ptr<const CompiledFunction>> compiled_;  // by step
+    std::vector<std::shared_ptr<ScopeMemory>> memories_;
+};
+
+}  // namespace heddle::devices
