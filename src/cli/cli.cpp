@@ -104,6 +104,19 @@ void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& se
     add_bindings(command, bindings);
 }
 
+CLI::Option* add_system(CLI::App& command, std::string& system, std::vector<std::string>& place) {
+    auto* option = command.add_option("--system", system,
+                                      "Place it on the devices of this target: a file, or a tag (docs/systems.md)");
+    option->type_name("FILE|TAG");
+    command
+        .add_option("--place", place,
+                    "A tensor or operation that lies or runs on this device, or in this memory of it; may be repeated")
+        ->type_name("NAME=DEVICE[:SCOPE]")
+        ->allow_extra_args(false)
+        ->needs(option);
+    return option;
+}
+
 // What is done with a program that is loaded.
 void add_running(CLI::App& command, RunOptions& options) {
     add_rules(command, options.rules);
@@ -141,10 +154,16 @@ Command add_run(CLI::App& app, RunOptions& options) {
     add_common(*command, options.common);
     add_inputs(*command, options.inputs, options.random_seed, options.bindings);
     add_running(*command, options);
+    auto* system = add_system(*command, options.system, options.place);
+    for (const char* other : {"--backend", "--plugin", "--profile", "--unfused"})
+        system->excludes(command->get_option(other));
+    command->add_flag("--placement", options.placement, "Say where each operation is placed and why, and the copies")
+        ->needs(system);
     command->footer(
         "Examples:\n"
         "  heddle run model.onnx --random 1 --bind batch=4\n"
         "  heddle run model.onnx --input x=x.npy --output-dir out --repeat 100\n"
+        "  heddle run model.onnx --random 1 --system two.json --place logits=c0 --placement\n"
         "  heddle run model.onnx --random 1 --library my_rules.yaml --rule 'my_rules::*'\n"
         "  heddle run --library my.yaml --call 'y = swish(x); z = add2(y, x)' --input x=x.npy\n");
     return {command, &options.common, [&] { return run_model(options); }};
@@ -181,6 +200,7 @@ Command add_explain(CLI::App& app, ExplainOptions& options) {
     command->add_flag("--source", options.source, "The C code of the kernels");
     command->add_option("--target", options.target, "The machine to choose for: a tag, a file or JSON (this one)")
         ->type_name("TARGET");
+    add_system(*command, options.system, options.place);
     auto* shards = command
                        ->add_option("--shard", options.shards,
                                     "Cut axes into parts: the work of each, what it touches, how it is combined")

@@ -47,6 +47,9 @@ struct RunOptions {
     std::vector<std::string> bindings;  // "batch=4,seq=128"
     std::vector<std::string> rules;     // to rewrite by first: "split_inner(chunk: 4)", "mine::*"
     bool unfused = false;
+    std::string system;              // devices to place it on: a file or a tag of a target; empty: this process
+    std::vector<std::string> place;  // "y=gpu0"
+    bool placement = false;          // say where all is placed, and why
     std::optional<GradientOptions> gradient = {};  // of it, with its outputs
 };
 int run_model(const RunOptions& options);
@@ -68,6 +71,8 @@ struct ExplainOptions {
     bool one_round = false;           // maxima and sums of exponentials together
     std::string svg;                  // where to draw them, or the operator
     std::string target;               // a file of a target; empty: this machine
+    std::string system;               // devices to place it on; empty: none
+    std::vector<std::string> place;   // "y=gpu0"
     bool kernels = false;             // the matrix of kernels, of one operator or of all
 };
 int explain_operator(const ExplainOptions& options);

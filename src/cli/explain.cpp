@@ -13,6 +13,12 @@ Result<explain::Explanation> explained(const ExplainOptions& options) {
     auto library = open_libraries(options.common);
     if (!library) return fail(std::move(library.error()));
     const auto target = [&] { return open_scheduled_target(options.target); };
+    std::shared_ptr<const Target> system;
+    if (!options.system.empty()) {
+        auto opened = open_system(options.system);
+        if (!opened) return fail(std::move(opened.error()));
+        system = std::make_shared<const Target>(std::move(*opened));
+    }
     auto explanation = explain::explain(*library, options.operator_name, options.arguments, target,
                                         {.notations = options.notations,
                                          .gradient = options.gradient,
@@ -21,7 +27,9 @@ Result<explain::Explanation> explained(const ExplainOptions& options) {
                                          .source = options.source,
                                          .shards = options.shards,
                                          .one_round = options.one_round,
-                                         .picture = !options.svg.empty()});
+                                         .picture = !options.svg.empty(),
+                                         .system = std::move(system),
+                                         .place = options.place});
     if (!explanation) return explanation;
     warn(explanation->notes);
     if (!explanation->svg.empty()) {

@@ -8,6 +8,7 @@
 
 #include "cli/gradient_source.h"
 #include "cli/progress_line.h"
+#include "cli/run_placed.h"
 #include "cli/support.h"
 #include "evaluate/evaluate.h"
 #include "evaluate/work.h"
@@ -37,6 +38,8 @@ struct Measured {
     std::vector<rewrite::Step> rewrites;
     Diagnostics notes;  // of the plan
     std::vector<runtime::LaunchTime> profile;
+    nlohmann::ordered_json placement;  // of a system: what explain/placement.h says; else null
+    std::string placement_text;
 };
 
 double median(std::vector<double> values) {
@@ -135,6 +138,7 @@ void print_json(const Measured& m, const Progress& progress, const std::vector<s
     if (!options.output.empty()) json["file"] = options.output;
     if (!m.rewrites.empty()) json["rewrites"] = Json::array();
     for (const rewrite::Step& step : m.rewrites) json["rewrites"].push_back({{"rule", step.rule}, {"at", step.at}});
+    if (!m.placement.is_null()) json["placement"] = m.placement;
     json["load_ms"] = m.load_ms;
     json["compile_ms"] = m.compile_ms;
     for (size_t i = 0; i < stages; i++)
@@ -153,6 +157,7 @@ void print_json(const Measured& m, const Progress& progress, const std::vector<s
 }
 
 void print_text(const Measured& m, const std::vector<std::string>& files, const RunOptions& options) {
+    if (options.placement) fmt::print("{}\n", m.placement_text);
     print_rewrites(m.rewrites);
     if (m.rewrites.empty() && !options.rules.empty()) fmt::print("no rule fits anywhere\n");
     for (size_t i = 0; i < m.outputs.size(); i++) {
@@ -168,7 +173,10 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
     } else {
         fmt::print(", run {:.3f} ms", m.run_ms.front());
     }
-    if (options.backend != "reference") {
+    if (!m.placement.is_null()) {
+        fmt::print("; {} launches, {} copies of {} bytes", m.launches, m.placement["run"]["copies"].get<int64_t>(),
+                   m.placement["run"]["copied_bytes"].get<int64_t>());
+    } else if (options.backend != "reference") {
         fmt::print("; {} launches{}, {} kernels compiled{}, {:.1f} MB", m.launches,
                    m.layout_launches > 0 ? fmt::format(" and {} for layout", m.layout_launches) : "",
                    m.kernels.compiled, m.kernels.loaded > 0 ? fmt::format(", {} loaded", m.kernels.loaded) : "",
@@ -307,6 +315,32 @@ Result<void> run_interpreted(const RunOptions& options, const Library& library, 
     return run_reference(*source, *feeds, measured);
 }
 
+Result<void> run_on_system(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
+                           Measured& measured) {
+    const auto begin = Clock::now();
+    auto source = load(options, library, given, progress);
+    if (!source) return fail(std::move(source.error()));
+    auto feeds = feeds_for(source->input_names, source->input_types(), with_weights(given, *source),
+                           options.random_seed, options.work);
+    if (!feeds) return fail(std::move(feeds.error()));
+    measured.load_ms += milliseconds_since(begin);
+    auto run = run_placed(source->graph, *feeds, options);
+    if (!run) return fail(std::move(run.error()));
+    measured.output_names = source->output_names;
+    measured.rewrites = source->rewrites;
+    measured.outputs = std::move(run->outputs);
+    measured.compile_ms = run->compile_ms;
+    measured.run_ms = std::move(run->run_ms);
+    measured.launches = run->report.launches;
+    measured.placement = explain::placement_json(source->graph, run->placed);
+    measured.placement_text = explain::placement_text(source->graph, run->placed);
+    Json& json = measured.placement["run"];
+    json = {{"copies", run->report.copies}, {"copied_bytes", run->report.copied_bytes}, {"steps", Json::array()}};
+    for (const devices::RunReport::Line& line : run->report.lines)
+        json["steps"].push_back({{"what", line.what}, {"seconds", line.seconds}, {"bytes", line.bytes}});
+    return {};
+}
+
 Result<void> run_source(const RunOptions& options) {
     if (options.model.empty() == options.call.empty()) {
         return fail({.code = "cli.what_to_run",
@@ -322,7 +356,9 @@ Result<void> run_source(const RunOptions& options) {
     if (!given) return fail(std::move(given.error()));
     Measured measured;
     measured.load_ms = milliseconds_since(begin);
-    const auto run = options.backend == "reference" ? run_interpreted : run_compiled;
+    const auto run = !options.system.empty()          ? run_on_system
+                     : options.backend == "reference" ? run_interpreted
+                                                      : run_compiled;
     if (auto done = run(options, *library, *given, *progress, measured); !done) return done;
     measured.peak_resident_bytes = peak_resident_bytes();
     auto files = write_outputs(measured, options);

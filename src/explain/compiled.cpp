@@ -8,6 +8,7 @@
 #include "codegen/instruction_count.h"
 #include "equations/fusion.h"
 #include "explain/operation.h"
+#include "explain/placement.h"
 #include "plan/plan.h"
 #include "support/text_width.h"
 
@@ -88,6 +89,12 @@ Result<void> add_compiled(const Graph& graph, const Target& target, const Explan
         if (!equations) return fail(std::move(equations.error()));
         json["equations"] = std::move(*equations);
     }
+    if (options.system) {
+        auto on_system = placed(graph, *options.system, options.place);
+        if (!on_system) return fail(std::move(on_system.error()));
+        json["placement"] = placement_json(graph, *on_system);
+        json["placement"]["text"] = placement_text(graph, *on_system);
+    }
     if (!options.schedule && !options.source) return {};
     auto plan = plan::make_plan(graph, target);
     if (!plan) return fail(std::move(plan.error()));
@@ -99,6 +106,7 @@ Result<void> add_compiled(const Graph& graph, const Target& target, const Explan
 std::string compiled_text(const Json& json) {
     std::string text;
     if (json.contains("equations")) text += equations_text(json["equations"]);
+    if (json.contains("placement")) text += "\n" + text_of(json["placement"], "text");
     if (json.contains("schedule")) {
         text += "\nchoices\n";
         text += form_text(text_of(json["schedule"], "choices"), 2);

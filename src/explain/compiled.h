@@ -10,7 +10,8 @@
 
 namespace heddle::explain {
 
-// {equations: {lowered, optimised, kernels, decisions}, schedule: {choices, plan, kernels}, source}: those that
+// {equations: {lowered, optimised, kernels, decisions}, placement (placement.h), schedule: {choices, plan, kernels},
+// source}: those that
 // `options` ask for. `notes`: those of the plan.
 Result<void> add_compiled(const Graph& graph, const Target& target, const ExplanationOptions& options,
                           nlohmann::ordered_json& json, Diagnostics& notes);

@@ -18,9 +18,11 @@ struct ExplanationOptions {
     bool notations = false;  // all of each projection, not the rows alone
     bool gradient = false;   // of the operator: its adjoint bodies; the parts below are of these then
     bool equations = false, schedule = false, source = false;
-    std::vector<std::string> shards;  // "m=2,k=3": axes and parts
-    bool one_round = false;           // maxima and sums of exponentials together
-    bool picture = false;             // of the shards, or the operator
+    std::vector<std::string> shards;                 // "m=2,k=3": axes and parts
+    bool one_round = false;                          // maxima and sums of exponentials together
+    bool picture = false;                            // of the shards, or the operator
+    std::shared_ptr<const Target> system = nullptr;  // where to place it; null: nowhere
+    std::vector<std::string> place = {};             // "y=gpu0": what is annotated
 };
 
 struct Explanation {

@@ -1,0 +1,25 @@
+// heddle run --system: a graph on several devices.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "devices/program.h"
+#include "explain/placement.h"
+
+namespace heddle::cli {
+
+struct PlacedRun {
+    explain::PlacedGraph placed;
+    std::vector<TensorData> outputs;
+    double compile_ms = 0;
+    std::vector<double> run_ms;
+    devices::RunReport report;  // of the last run
+};
+
+// Places, loads and runs the graph on this machine, as often as the options say. Codes: those of explain::placed, of
+// Program::load and Program::run.
+Result<PlacedRun> run_placed(const Graph& graph, const std::vector<TensorData>& feeds, const RunOptions& options);
+
+}  // namespace heddle::cli
