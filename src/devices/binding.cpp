@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "target/facts.h"
+
 namespace heddle::devices {
 namespace {
 
@@ -21,15 +23,9 @@ int64_t memory_of_this_machine() {
     return static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// "+a,+b,-c": those that must be there.
-std::set<std::string> wanted_features(const std::string& text) {
-    std::set<std::string> features;
-    for (size_t at = 0; at < text.size();) {
-        const size_t end = std::min(text.find(',', at), text.size());
-        if (text[at] == '+' && end > at + 1) features.insert(text.substr(at + 1, end - at - 1));
-        at = end + 1;
-    }
-    return features;
+std::set<std::string> all_features(const Target& target) {
+    const auto features = features_of(target);
+    return {features.begin(), features.end()};
 }
 
 class Binder {
@@ -92,8 +88,16 @@ private:
     Refusal misfit(const Device& device, size_t p) const {
         const PhysicalDevice& physical = inventory_.devices[p];
         if (physical.kind != device.target->kind) return {0, missing_kind(device)};
+        const std::string& arch = device.target->arch;
+        if (!arch.empty() && !physical.arch.empty() && arch != physical.arch) {
+            Diagnostic problem = missing_kind(device);
+            problem.summary = fmt::format("device '{}' is a {} of {}, and here is one of {}", device.name,
+                                          physical.kind, arch, physical.arch);
+            problem.found = physical.name;
+            return {0, std::move(problem)};
+        }
         std::vector<std::string> missing;
-        for (const std::string& feature : wanted_features(device.target->features)) {
+        for (const std::string& feature : all_features(*device.target)) {
             if (!physical.features.contains(feature)) missing.push_back(feature);
         }
         if (!missing.empty()) {
@@ -151,13 +155,14 @@ private:
 Inventory inventory_of_this_machine(int threads, std::shared_ptr<cache::Folder> folder) {
     Inventory inventory;
     const auto engine = inference::make_engine(threads, inference::make_kernel_cache(std::move(folder)));
-    const std::set<std::string> features = wanted_features(engine->target.features);
+    const std::set<std::string> features = all_features(engine->target);
+    const std::string& arch = engine->target.arch;
     const int64_t bytes = memory_of_this_machine();
-    inventory.devices.push_back({"cpu", "this processor", features, bytes, 0, driver_of(engine)});
-    inventory.devices.push_back({"reference", "the interpreter", {}, bytes, 0, reference_driver()});
+    inventory.devices.push_back({"cpu", "this processor", arch, features, bytes, 0, driver_of(engine)});
+    inventory.devices.push_back({"reference", "the interpreter", "", {}, bytes, 0, reference_driver()});
     if (const auto compiler = backends::CCompiler::find()) {
         const auto driver = c_driver(*compiler, threads);
-        inventory.devices.push_back({"c", compiler->version, features, bytes, 0, driver});
+        inventory.devices.push_back({"c", compiler->version, arch, features, bytes, 0, driver});
         inventory.libraries.push_back({"cc", compiler->version, driver});
     }
     return inventory;

@@ -2,20 +2,18 @@
 #include <algorithm>
 
 #include "modules/module.h"
+#include "target/constraint.h"
 
 namespace heddle::modules {
 namespace {
 
-// All that `outer` asks for is asked for by `inner` too.
+// Of targets of one device: all that `outer` asks for is true of `inner`.
 bool asks_for_all(const Target& inner, const Target& outer) {
-    const auto part = [](const std::string& in, const std::string& out) { return out.empty() || in == out; };
-    const bool options = std::ranges::all_of(outer.options, [&](const auto& option) {
-        const auto found = inner.options.find(option.first);
-        return found != inner.options.end() && found->second == option.second;
-    });
-    return inner.kind == outer.kind && part(inner.arch, outer.arch) && part(inner.os, outer.os) &&
-           part(inner.abi, outer.abi) && part(inner.cpu, outer.cpu) && part(inner.features, outer.features) &&
-           part(inner.library, outer.library) && part(inner.version, outer.version) && options;
+    const auto alone = [](Target target) {
+        target.host = nullptr;
+        return target;
+    };
+    return unsatisfied(alone(outer), alone(inner)).empty();
 }
 
 // An outside library says on which device it runs, as the host of its target, or runs on any.
@@ -28,12 +26,10 @@ bool lies_within(const Target& inner, const Target& outer) {
     const auto within = [&](const auto& part) { return part.target && lies_within(inner, *part.target); };
     switch (outer.level()) {
     case TargetLevel::cluster:
-        if (inner.level() == TargetLevel::cluster)
-            return print(inner, TargetText::expanded) == print(outer, TargetText::expanded);
+        if (inner.level() == TargetLevel::cluster) return unsatisfied(outer, inner).empty();
         return std::ranges::any_of(outer.machines, within);
     case TargetLevel::machine:
-        if (inner.level() == TargetLevel::machine)
-            return print(inner, TargetText::expanded) == print(outer, TargetText::expanded);
+        if (inner.level() == TargetLevel::machine) return unsatisfied(outer, inner).empty();
         if (inner.host) {
             Target alone = inner;
             alone.host = nullptr;

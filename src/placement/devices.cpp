@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "target/facts.h"
+
 namespace heddle::placement {
 
 std::vector<Location> System::locations() const {
@@ -53,7 +55,10 @@ Route System::route(MemoryId from, MemoryId to, int64_t bytes) const {
     return route;
 }
 
-bool runs_host_code(const Target& target) { return target.kind == "cpu"; }
+bool runs_host_code(const Target& target) {
+    const KindFacts* kind = find_kind(target.kind);
+    return kind && kind->launches;
+}
 
 namespace {
 

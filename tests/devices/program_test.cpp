@@ -41,8 +41,13 @@ const Inventory& inventory() {
         for (int card = 0; card < 2; card++) {
             const auto engine =
                 inference::make_engine(2, inference::make_kernel_cache(nullptr, std::make_shared<FarBackend>()));
-            made.devices.push_back(
-                {"cuda", "card " + std::to_string(card), {"tensor-cores"}, int64_t{1} << 30, 1, driver_of(engine)});
+            made.devices.push_back({"cuda",
+                                    "card " + std::to_string(card),
+                                    "sm_90",
+                                    {"tensor-cores"},
+                                    int64_t{1} << 30,
+                                    1,
+                                    driver_of(engine)});
         }
         return made;
     }();
