@@ -50,6 +50,12 @@ private:
 
     void bind_device(DeviceId id) {
         const Device& device = system_.device(id);
+        if (device.target->kind == "library") {
+            auto library = find_library(*device.target, inventory_);
+            binding_.devices.push_back(library ? *library : 0);
+            if (!library) problems_.insert(problems_.end(), library.error().begin(), library.error().end());
+            return;
+        }
         const auto virtual_device =
             std::tuple(system_.memory(device.memories.front()).machine, device.target->kind, device.id);
         const auto known = bound_.find(virtual_device);
@@ -172,12 +178,13 @@ Result<Binding> bind_devices(const System& system, const Inventory& inventory, c
     return Binder(system, inventory, needed).bind();
 }
 
-Result<std::shared_ptr<Driver>> library_driver(const Target& target, const Inventory& inventory) {
+Result<size_t> find_library(const Target& target, const Inventory& inventory) {
     std::vector<std::string> known;
-    for (const PhysicalLibrary& library : inventory.libraries) {
+    for (size_t l = 0; l < inventory.libraries.size(); l++) {
+        const PhysicalLibrary& library = inventory.libraries[l];
         known.push_back(library.library);
         const bool version = target.version.empty() || library.version.find(target.version) != std::string::npos;
-        if (library.library == target.library && version) return library.driver;
+        if (library.library == target.library && version) return l;
     }
     return fail({.code = "devices.missing_library",
                  .summary = fmt::format("a function is for the library '{}'{}, which is not here", target.library,

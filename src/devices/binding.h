@@ -38,7 +38,7 @@ struct Inventory {
 // "c" and the library "cc".
 Inventory inventory_of_this_machine(int threads, std::shared_ptr<cache::Folder> folder = nullptr);
 
-// By DeviceId: which of the inventory's devices it is, by index.
+// By DeviceId: which of the inventory's devices it is, by index; of a library, which of its libraries.
 struct Binding {
     std::vector<size_t> devices;
 };
@@ -46,11 +46,11 @@ struct Binding {
 // Devices of one kind and virtual id are bound to one physical device. `needed`: by MemoryId, the bytes that a program
 // has there at once; it may be empty. All that is missing is said at once, by device. Codes: devices.missing_kind,
 // devices.missing_feature, devices.missing_memory (a scope's bytes, or what is needed, are more than there is),
-// devices.missing_device (there are too few of a kind).
+// devices.missing_device (there are too few of a kind), devices.missing_library.
 Result<Binding> bind_devices(const placement::System& system, const Inventory& inventory,
                              const std::vector<int64_t>& needed = {});
 
-// The driver of an outside library's function. Code devices.missing_library.
-Result<std::shared_ptr<Driver>> library_driver(const Target& target, const Inventory& inventory);
+// Which of the inventory's libraries a function of this target is for. Code devices.missing_library.
+Result<size_t> find_library(const Target& target, const Inventory& inventory);
 
 }  // namespace heddle::devices

@@ -59,9 +59,9 @@ Result<void> Program::compile(const Inventory& inventory, const Binding& binding
         const Function& function = module_.functions[f];
         std::shared_ptr<Driver> driver;
         if (function.target && !function.target->library.empty()) {
-            auto outside = library_driver(*function.target, inventory);
-            if (!outside) return fail(std::move(outside.error()));
-            driver = std::move(*outside);
+            const auto library = find_library(*function.target, inventory);
+            if (!library) return fail(library.error());
+            driver = inventory.libraries[*library].driver;
         } else if (function.device != no_id) {
             driver = inventory.devices[binding.devices[function.device]].driver;
         }

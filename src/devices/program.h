@@ -33,7 +33,7 @@ struct RunReport {
 class Program {
 public:
     // Compiles each function for its device, or by its library. `needed` as of bind_devices. The module must have passed
-    // modules::verify and have one entry. Codes: those of bind_devices, of library_driver, of compiling; devices.no_entry.
+    // modules::verify and have one entry. Codes: those of bind_devices, of find_library, of compiling; devices.no_entry.
     static Result<std::shared_ptr<Program>> load(modules::Module module, const Inventory& inventory,
                                                  const std::vector<int64_t>& needed = {});
 

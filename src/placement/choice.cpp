@@ -158,13 +158,26 @@ std::vector<int32_t> beginning(const Choice& choice, int32_t location) {
     return taken;
 }
 
-std::vector<int32_t> improved(const Choice& choice, std::vector<int32_t> taken) {
+// Whether a unit at one of them may go to the other.
+bool can_exchange(const Choice& choice, const std::vector<int32_t>& taken, int32_t a, int32_t b) {
+    for (size_t u = 0; u < taken.size(); u++) {
+        const auto unit = static_cast<int32_t>(u);
+        if ((taken[u] == a && choice.may_take(unit, b)) || (taken[u] == b && choice.may_take(unit, a))) return true;
+    }
+    return false;
+}
+
+// `work`: how many nodes of networks may still be looked at; what is found by then is as good as any.
+std::vector<int32_t> improved(const Choice& choice, std::vector<int32_t> taken, int64_t& work) {
     const auto locations = static_cast<int32_t>(choice.locations.size());
+    const auto nodes = static_cast<int64_t>(taken.size() + choice.nets.size());
     double least = choice.total(taken);
     for (bool better = true; better;) {
         better = false;
         for (int32_t a = 0; a < locations; a++) {
             for (int32_t b = a + 1; b < locations; b++) {
+                if (!can_exchange(choice, taken, a, b)) continue;
+                if (locations > 2 && (work -= nodes) < 0) return taken;
                 auto other = Exchange(choice, taken, a, b).best();
                 const double total = choice.total(other);
                 // By more than what is lost in picoseconds, so that this ends.
@@ -182,6 +195,7 @@ std::vector<int32_t> improved(const Choice& choice, std::vector<int32_t> taken) 
 
 std::vector<int32_t> choose(const Choice& choice) {
     constexpr size_t most_beginnings = 4;
+    constexpr int64_t most_work = 5'000'000;
     const auto locations = static_cast<int32_t>(choice.locations.size());
     std::vector<std::pair<double, std::vector<int32_t>>> beginnings;
     for (int32_t location = -1; location < locations; location++) {
@@ -191,10 +205,11 @@ std::vector<int32_t> choose(const Choice& choice) {
     }
     std::ranges::stable_sort(beginnings, {}, [](const auto& b) { return b.first; });
     if (beginnings.size() > most_beginnings) beginnings.resize(most_beginnings);
+    int64_t work = most_work;
     std::vector<int32_t> best;
     double least = 0;
     for (auto& [total, taken] : beginnings) {
-        auto better = improved(choice, std::move(taken));
+        auto better = improved(choice, std::move(taken), work);
         const double reached = choice.total(better);
         if (best.empty() || reached < least) {
             best = std::move(better);

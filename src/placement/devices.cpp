@@ -26,33 +26,66 @@ std::string System::text(const Location& location) const {
     return device.name + ":" + memory(location.memory).scope;
 }
 
-// Dijkstra over few memories, by seconds for so many bytes.
-Route System::route(MemoryId from, MemoryId to, int64_t bytes) const {
-    constexpr double never = std::numeric_limits<double>::infinity();
-    std::vector<double> seconds(memories.size(), never);
-    std::vector<MemoryId> before(memories.size());
-    std::vector<bool> done(memories.size(), false);
-    seconds[from] = 0;
+namespace {
+
+constexpr double no_way = std::numeric_limits<double>::infinity();
+
+// Seconds over the best link between each two memories, row by row.
+std::vector<double> link_seconds(const System& system, int64_t bytes) {
+    const size_t memories = system.memories.size();
+    std::vector<double> seconds(memories * memories, no_way);
+    for (const Link& link : system.links) {
+        double& known = seconds[static_cast<size_t>(link.from) * memories + static_cast<size_t>(link.to)];
+        known = std::min(known, link.latency + static_cast<double>(bytes) / link.bandwidth);
+    }
+    return seconds;
+}
+
+// Dijkstra over few memories, which all may be linked.
+struct Ways {
+    std::vector<double> seconds;  // by memory
+    std::vector<MemoryId> before;
+};
+Ways ways_from(MemoryId from, size_t memories, const std::vector<double>& links) {
+    Ways ways{std::vector<double>(memories, no_way), std::vector<MemoryId>(memories)};
+    std::vector<bool> done(memories, false);
+    ways.seconds[from] = 0;
     for (;;) {
-        MemoryId next = no_id;
-        for (size_t m = 0; m < memories.size(); m++) {
-            if (!done[m] && seconds[m] < never && (next == no_id || seconds[m] < seconds[next])) next = MemoryId(m);
+        size_t next = memories;
+        for (size_t m = 0; m < memories; m++) {
+            if (!done[m] && ways.seconds[m] < no_way && (next == memories || ways.seconds[m] < ways.seconds[next]))
+                next = m;
         }
-        if (next == no_id) return {};
-        if (next == to) break;
+        if (next == memories) return ways;
         done[next] = true;
-        for (const Link& link : links) {
-            if (link.from != next) continue;
-            const double there = seconds[next] + link.latency + static_cast<double>(bytes) / link.bandwidth;
-            if (there >= seconds[link.to]) continue;
-            seconds[link.to] = there;
-            before[link.to] = next;
+        for (size_t to = 0; to < memories; to++) {
+            const double there = ways.seconds[next] + links[next * memories + to];
+            if (there >= ways.seconds[to]) continue;
+            ways.seconds[to] = there;
+            ways.before[to] = MemoryId(next);
         }
     }
-    Route route{{to}, seconds[to]};
-    while (route.memories.back() != from) route.memories.push_back(before[route.memories.back()]);
+}
+
+}  // namespace
+
+Route System::route(MemoryId from, MemoryId to, int64_t bytes) const {
+    const Ways ways = ways_from(from, memories.size(), link_seconds(*this, bytes));
+    if (ways.seconds[to] == no_way) return {};
+    Route route{{to}, ways.seconds[to]};
+    while (route.memories.back() != from) route.memories.push_back(ways.before[route.memories.back()]);
     std::ranges::reverse(route.memories);
     return route;
+}
+
+std::vector<double> System::route_seconds(int64_t bytes) const {
+    const auto links = link_seconds(*this, bytes);
+    std::vector<double> seconds;
+    for (size_t from = 0; from < memories.size(); from++) {
+        const Ways ways = ways_from(MemoryId(from), memories.size(), links);
+        seconds.insert(seconds.end(), ways.seconds.begin(), ways.seconds.end());
+    }
+    return seconds;
 }
 
 bool runs_host_code(const Target& target) {
@@ -115,6 +148,13 @@ private:
             problem("two devices have one name", device.name);
             return std::nullopt;
         }
+        const auto host = entry.host.empty() ? std::nullopt : find(prefix + entry.host);
+        if (target.kind == "library" && entry.scopes.empty() && host) {
+            // A library that the host calls works in the host's memory.
+            device.memories = system_.devices[*host].memories;
+            system_.devices.push_back(std::move(device));
+            return last_id<DeviceId>(system_.devices);
+        }
         std::vector<MemoryScope> scopes = entry.scopes;
         if (scopes.empty()) scopes.push_back({"global", target.memory_bytes, target.bandwidth});
         for (const MemoryScope& scope : scopes) {
@@ -171,8 +211,12 @@ private:
     }
 
     void add_machine(const Target& machine, const std::string& prefix) {
-        for (const SystemDevice& entry : machine.devices) {
-            if (entry.target) add_device(entry, *entry.target, prefix);
+        // Libraries last: they may work in the memory of a device that stands behind them.
+        for (const bool libraries : {false, true}) {
+            for (const SystemDevice& entry : machine.devices) {
+                if (entry.target && (entry.target->kind == "library") == libraries)
+                    add_device(entry, *entry.target, prefix);
+            }
         }
         for (const SystemDevice& entry : machine.devices) {
             const auto device = find(prefix + entry.name);
@@ -214,6 +258,12 @@ private:
                                  .summary = "a system has too many devices and scopes to choose among",
                                  .expected = fmt::format("at most {}", most_locations),
                                  .found = std::to_string(system_.locations().size())});
+        }
+        if (system_.links.size() > most_links) {
+            problems_.push_back({.code = "placement.locations",
+                                 .summary = "a system has too many links to choose among",
+                                 .expected = fmt::format("at most {}, a way each", most_links),
+                                 .found = std::to_string(system_.links.size())});
         }
         for (size_t d = system_.devices.size(); d-- > 0;) {
             if (runs_host_code(*system_.devices[d].target)) system_.host = DeviceId(d);

@@ -17,7 +17,7 @@ using DeviceId = StrongId<struct DeviceTag>;  // of System::devices
 using MemoryId = StrongId<struct MemoryTag>;  // of System::memories
 
 // More than these are refused: choosing compares all pairs of them.
-inline constexpr size_t most_locations = 64;
+inline constexpr size_t most_locations = 64, most_links = 4096;
 // Of a device whose target has a host and no link to it: what a card in its slot has.
 inline constexpr double assumed_link_bandwidth = 12e9;
 inline constexpr double assumed_link_latency = 10e-6;
@@ -39,7 +39,7 @@ struct Device {
     std::shared_ptr<const Target> target;
     int id = 0;
     DeviceId host = no_id;           // launches its kernels; none: it runs code itself
-    std::vector<MemoryId> memories;  // the first where none is named
+    std::vector<MemoryId> memories;  // the first where none is named; those of its host, of a library
 };
 
 // Where an operation runs, and where all that it reads and makes lies.
@@ -76,13 +76,15 @@ struct System {
     std::vector<Location> locations() const;
     std::string text(const Location& location) const;  // "gpu0", "gpu0:texture"
     Route route(MemoryId from, MemoryId to, int64_t bytes) const;
+    // Of all routes for so many bytes, from each memory to each, row by row; infinite where there is no way.
+    std::vector<double> route_seconds(int64_t bytes) const;
 };
 
 // Whether code that launches kernels of other devices runs on this kind of device.
 bool runs_host_code(const Target& target);
 
 // Devices of the target: itself, with its host, all of a machine, all of a cluster's machines. Codes: placement.system
-// (an end of a link or a host that is no device; two devices of one name), placement.locations (too many).
+// (an end of a link or a host that is no device; two devices of one name), placement.locations (too many, or too many links).
 Result<System> system_of(const Target& target);
 
 }  // namespace heddle::placement

@@ -248,13 +248,8 @@ private:
     const std::vector<double>& copy_table(int64_t bytes) {
         auto [found, added] = copy_tables_.try_emplace(bytes);
         if (!added) return found->second;
-        const size_t memories = system_.memories.size();
-        for (size_t from = 0; from < memories; from++) {
-            for (size_t to = 0; to < memories; to++) {
-                const Route route = system_.route(MemoryId(from), MemoryId(to), bytes);
-                found->second.push_back(route.exists() ? route.seconds : no_way_seconds);
-            }
-        }
+        found->second = system_.route_seconds(bytes);
+        for (double& way : found->second) way = std::min(way, no_way_seconds);
         return found->second;
     }
     static constexpr double no_way_seconds = 1e6;  // worse than all that is likely, and still a number

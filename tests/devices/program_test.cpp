@@ -292,6 +292,30 @@ TEST(Targets20, FunctionsForTwoOptionSetsOfOneCompilerRunInOneProgram) {
     EXPECT_EQ(code_of(Program::load(with_outside({{}}, "blas"), inventory())), "devices.missing_library");
 }
 
+// Libraries are placed as devices are: one partition, one table.
+TEST(Targets20, AnOutsideLibraryIsADeviceOfTheSystem) {
+    Target machine = several_kinds(), outside;
+    outside.kind = "library";
+    outside.library = "cc";
+    for (const char* level : {"0", "2"}) {
+        outside.options = {{"optimise", level}};
+        machine.devices.push_back(
+            {.name = std::string("cc") + level, .target = std::make_shared<const Target>(outside), .host = "cpu0"});
+    }
+    const Graph graph = network();
+    auto program = load(module_of(graph, machine, {"h=cpu0", "s=cc0", "t=cc2", "m=cpu0", "y=cpu0", "z=cpu0"}));
+    ASSERT_TRUE(program);
+    RunReport report;
+    auto found = program->run(arguments_for(*program, feeds()), &report);
+    ASSERT_TRUE(found) << render(found.error());
+    expect_as_interpreted(graph, feeds(), *found);
+    EXPECT_EQ(report.launches, 2);
+    EXPECT_EQ(report.copies, 0);  // it works in its host's memory
+    outside.library = "blas";
+    machine.devices.back().target = std::make_shared<const Target>(outside);
+    EXPECT_EQ(code_of(bind_devices(system_for(machine), inventory())), "devices.missing_library");
+}
+
 TEST(Targets3, FunctionsOfDevicesAloneAreNotRunHere) {
     const Target card = *several_kinds().devices[3].target;
     EXPECT_EQ(code_of(Program::load(module_of(network(), card, {}), inventory())), "devices.no_entry");

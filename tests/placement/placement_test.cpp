@@ -247,6 +247,29 @@ TEST(Placement, WhatCannotBeReachedOrHeldIsRefused) {
     EXPECT_EQ(code_of(system_of(machine)), "placement.locations");
 }
 
+// Neither many locations nor many sizes take long.
+TEST(Placement, LargeGraphsOnLargeSystemsArePlacedInTime) {
+    Graph graph;
+    TensorId last = graph.add_tensor("x", {DType::float32, {1000}});
+    graph.inputs = {last};
+    for (int o = 0; o < 3000; o++) {
+        Operation operation;
+        operation.name = "o" + std::to_string(o);
+        operation.inputs = {last, TensorId(o / 2)};
+        graph.tensors.push_back({.name = "t" + std::to_string(o), .type = {DType::float32, {1000 + o}}});
+        operation.outputs = {last = last_id<TensorId>(graph.tensors)};
+        graph.operations.push_back(std::move(operation));
+    }
+    graph.outputs = {last};
+    Target machine = two_cards();
+    for (int i = 0; i < 40; i++) {
+        const std::string name = "x" + std::to_string(i);
+        machine.devices.push_back({.name = name, .target = machine.devices[1].target, .id = 9 + i});
+        machine.links.push_back({"cpu0", name, 1e9 * (i + 1), 1e-6});
+    }
+    placed(graph, system_for(machine), {"t5=gpu1", "t1000=x7", "t2000=x9"});
+}
+
 TEST(Placement, WishesJoinInAnyOrder) {
     const std::vector<Wish> wishes = {{},        {"a", ""},  {"b", ""},  {"", "s"},
                                       {"", "t"}, {"a", "s"}, {"a", "t"}, {"b", "s"}};
