@@ -247,6 +247,21 @@ TEST(Placement, WhatCannotBeReachedOrHeldIsRefused) {
     EXPECT_EQ(code_of(system_of(machine)), "placement.locations");
 }
 
+// Virtual ids count in each machine, and machines are linked by their hosts.
+TEST(Placement, MachinesOfAClusterAreReachedOverTheirHosts) {
+    Target cluster;
+    cluster.kind = "cluster";
+    const auto machine = std::make_shared<const Target>(two_cards());
+    cluster.machines = {{"m", machine}, {"n", machine}};
+    cluster.links = {{"m", "n", 1e9, 1e-4}};
+    const System system = system_for(cluster);
+    EXPECT_EQ(system.devices.size(), 6u);
+    EXPECT_EQ(system.memories.size(), 8u);
+    const Graph graph = diamond();
+    const Placement placement = placed(graph, system, {"a=m/gpu1", "b=n/gpu0", "c=n/gpu0", "d=m/cpu0", "e=m/cpu0"});
+    EXPECT_NE(print(graph, system, placement).find("m/gpu1 -> m/cpu0 -> n/cpu0 -> n/gpu0"), std::string::npos);
+}
+
 // Neither many locations nor many sizes take long.
 TEST(Placement, LargeGraphsOnLargeSystemsArePlacedInTime) {
     Graph graph;
