@@ -84,6 +84,7 @@ private:
 
     // The one that is named, else the only one of the machine that can be it.
     void host(SystemDevice& device) {
+        if (!device.target) return;  // of which the reader has said what is wrong
         const std::string where = "devices." + device.name + ".host";
         const KindFacts* kind = find_kind(kind_of(*device.target));
         if (device.host.empty() && kind && kind->needs_host) {
