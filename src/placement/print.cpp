@@ -19,7 +19,11 @@ std::string time_text(double seconds) {
     return fmt::format("{:.3g} us", seconds * 1e6);
 }
 
+// Below what the model can tell apart.
+bool is_nothing(double seconds) { return std::abs(seconds) < 1e-12; }
+
 std::string difference(double seconds) {
+    if (is_nothing(seconds)) return "as long";
     return fmt::format("{} {}", time_text(std::abs(seconds)), seconds < 0 ? "less" : "more");
 }
 
@@ -37,6 +41,8 @@ std::string reason(const System& system, const Decision& decision) {
     if (decision.rule == Decision::Rule::neighbours)
         return fmt::format("all that is annotated around it is here, as '{}'", decision.cause);
     if (decision.next.device == no_id) return "there is no other place";
+    if (is_nothing(decision.compute) && is_nothing(decision.copies))
+        return fmt::format("on {} it takes as long", system.text(decision.next));
     return fmt::format("{}on {} it takes {} to compute and {} to copy",
                        decision.by_memory ? "elsewhere is no memory left: " : "", system.text(decision.next),
                        difference(decision.compute), difference(decision.copies));

@@ -42,6 +42,13 @@ std::string list_of(const std::vector<std::string>& names) {
     return text;
 }
 
+std::string few_of(std::vector<std::string> names) {
+    constexpr size_t few = 12;
+    const bool all = names.size() <= few;
+    if (!all) names.resize(few);
+    return list_of(names) + (all ? "" : ", ...");
+}
+
 }  // namespace
 
 Result<std::vector<Location>> locations_for(const System& system, const Wish& wish) {
@@ -106,12 +113,10 @@ Result<Annotations> parse_annotations(const std::vector<std::string>& texts, con
             fresh = annotations.operations.emplace(operation, wish).second;
         } else {
             std::vector<std::string> names;
-            for (const Tensor& known : graph.tensors) {
-                names.push_back(known.name);
-                names.push_back(known.name.substr(known.name.rfind('.') + 1));
-            }
+            for (const Tensor& known : graph.tensors) names.push_back(known.name.substr(known.name.rfind('.') + 1));
             problems.push_back({.code = "placement.unknown_name",
                                 .summary = fmt::format("no tensor or operation, or several, are called '{}'", name),
+                                .expected = few_of(names),
                                 .remedy = suggestion(name, names),
                                 .params = {{"name", name}}});
         }

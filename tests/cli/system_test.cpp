@@ -1,0 +1,93 @@
+// heddle run and heddle explain on a system of devices.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "command_test.h"
+#include "helpers/running.h"
+
+namespace heddle {
+namespace {
+
+class SystemCommand : public CommandTest {
+protected:
+    SystemCommand() {
+        const TensorData x = random_tensor({8, 16}, 3);
+        EXPECT_TRUE(write_npy(path("x.npy"), x));
+    }
+    const std::string system_ = write("system.json", R"({"devices": {
+        "cpu0": {"target": {"kind": "cpu"}},
+        "c0": {"target": {"kind": "c"}, "scopes": {"global": {"bytes": 1000000}, "fast": {"bytes": 65536}}},
+        "ref0": {"target": {"kind": "reference"}},
+        "cc": {"target": {"kind": "library", "library": "cc", "options": {"optimise": "2"}}, "host": "cpu0"}},
+      "links": [{"from": "cpu0", "to": "c0", "bandwidth": 1e10, "latency": 1e-6},
+                {"from": "cpu0", "to": "ref0", "bandwidth": 1e10, "latency": 1e-6}]})");
+
+    CommandOutcome run(std::vector<std::string> more) const {
+        std::vector<std::string> words = {
+            "run",       "--call", "h = exp(x); s = softmax(h, axis: 1); y = tanh(s)", "--input", "x=" + path("x.npy"),
+            "--no-cache"};
+        words.insert(words.end(), more.begin(), more.end());
+        return heddle(words);
+    }
+};
+
+TEST_F(SystemCommand, runs_on_several_kinds_of_device_as_on_one) {
+    ASSERT_EQ(run({"--output-dir", path("one")}).status, 0);
+    for (const char* device : {"c0", "c0:fast", "ref0", "cc"}) {
+        const auto outcome =
+            run({"--output-dir", path("several"), "--system", system_, "--place", std::string("s=") + device});
+        ASSERT_EQ(outcome.status, 0) << outcome.errors;
+        EXPECT_CONTAINS(outcome.output,
+                        "1 launches, " + std::string(device == std::string("cc") ? "0" : "2") + " copies");
+        const auto one = read_npy(path("one/output_0.npy")), several = read_npy(path("several/output_0.npy"));
+        ASSERT_TRUE(one && several);
+        for (int64_t i = 0; i < one->size(); i++) EXPECT_NEAR(several->real_at(i), one->real_at(i), 1e-6);
+    }
+}
+
+TEST_F(SystemCommand, says_where_all_is_and_why) {
+    const auto text = run({"--system", system_, "--place", "s=c0", "--placement"});
+    ASSERT_EQ(text.status, 0) << text.errors;
+    EXPECT_CONTAINS(text.output, "'program.s' is annotated");
+    EXPECT_CONTAINS(text.output, "copy program.h");
+    EXPECT_CONTAINS(text.output,
+                    "device function main@c0(program.h: float32[8, 16]) -> (program.s: float32[8, 16]) for c");
+    const auto outcome = run({"--system", system_, "--place", "s=c0", "--format", "json"});
+    const auto json = nlohmann::json::parse(outcome.output);
+    EXPECT_EQ(json["placement"]["operations"][1]["device"], "c0");
+    EXPECT_EQ(json["placement"]["copies"].size(), 2u);
+    EXPECT_EQ(json["placement"]["functions"].size(), 2u);
+    EXPECT_EQ(json["placement"]["run"]["copies"], 2);
+    EXPECT_EQ(json["launches"], 1);
+}
+
+TEST_F(SystemCommand, explains_where_an_operator_is_placed) {
+    const auto outcome = heddle({"explain", "matmul", "X=float32[rows=64, 64]", "W=float32[64, 64]", "--system",
+                                 system_, "--place", "result=ref0", "--format", "json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors << outcome.output;
+    const auto json = nlohmann::json::parse(outcome.output);
+    EXPECT_EQ(json["placement"]["copies"].size(), 2u);
+    const auto& functions = json["placement"]["functions"];
+    EXPECT_EQ(functions.back()["steps"].back()["extents"][0][0], "rows");
+}
+
+TEST_F(SystemCommand, refuses_what_cannot_be) {
+    const auto refusal = [&](const std::vector<std::string>& more) {
+        const auto outcome = run(more);
+        EXPECT_EQ(outcome.status, 1);
+        EXPECT_EQ(outcome.output, "");
+        return outcome.errors;
+    };
+    EXPECT_CONTAINS(refusal({"--system", system_, "--place", "s=c1"}), "error[placement.unknown_device]");
+    EXPECT_CONTAINS(refusal({"--system", system_, "--place", "q=c0"}), "error[placement.unknown_name]");
+    const std::string card = write("card.json", R"({"kind": "cuda", "arch": "sm_90", "host": {"kind": "cpu"}})");
+    EXPECT_CONTAINS(refusal({"--system", card}), "error[devices.missing_kind]");
+    const std::string large = write("large.json", R"({"kind": "cpu", "memory_bytes": 9000000000000000})");
+    EXPECT_CONTAINS(refusal({"--system", large}), "error[devices.missing_memory]");
+    EXPECT_CONTAINS(refusal({"--system", path("nothing.json")}), "nothing.json");
+    EXPECT_NE(run({"--place", "s=c0"}).status, 0);
+}
+
+}  // namespace
+}  // namespace heddle
