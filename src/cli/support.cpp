@@ -349,8 +349,6 @@ Result<std::shared_ptr<codegen::Backend>> open_backend(const std::string& name, 
                  .params = {{"plugin", plugin}, {"backend", name}}});
 }
 
-Result<Target> open_system(const std::string& text) { return TargetTags::built_in().open(text); }
-
 std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& cache,
                                                std::shared_ptr<codegen::Backend> backend) {
     return inference::make_engine(threads, inference::make_kernel_cache(usable_folder(cache), std::move(backend)));

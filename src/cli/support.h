@@ -95,8 +95,6 @@ Result<Target> open_scheduled_target(const std::string& text);
 // A plugin's backend by its name, or whichever the plugin has where the name is empty; null for "cpu". Codes cli.backend,
 // those of load_plugin.
 Result<std::shared_ptr<codegen::Backend>> open_backend(const std::string& name, const std::string& plugin);
-// A target of several devices, or of one: its file or tag.
-Result<Target> open_system(const std::string& text);
 // This machine, with what earlier runs have compiled; warns where that cannot be used. Null stands for its own backend.
 std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& cache,
                                                std::shared_ptr<codegen::Backend> backend = nullptr);

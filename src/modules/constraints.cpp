@@ -3,6 +3,7 @@
 
 #include "modules/module.h"
 #include "target/constraint.h"
+#include "target/facts.h"
 
 namespace heddle::modules {
 namespace {
@@ -13,7 +14,7 @@ bool asks_for_all(const Target& inner, const Target& outer) {
         target.host = nullptr;
         return target;
     };
-    return unsatisfied(alone(outer), alone(inner)).empty();
+    return kind_of(inner) == kind_of(outer) && unsatisfied(alone(outer), alone(inner)).empty();
 }
 
 // An outside library says on which device it runs, as the host of its target, or runs on any.

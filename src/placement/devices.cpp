@@ -157,6 +157,8 @@ private:
         }
         std::vector<MemoryScope> scopes = entry.scopes;
         if (scopes.empty()) scopes.push_back({"global", target.memory_bytes, target.bandwidth});
+        std::ranges::sort(scopes, {},
+                          [](const MemoryScope& scope) { return std::pair(scope.name != "global", scope.name); });
         for (const MemoryScope& scope : scopes) {
             const MemoryId memory = add_memory(device, scope);
             // Scopes of a device are filled from the first one; a link between them, which says more, is shorter or not.
@@ -211,14 +213,15 @@ private:
     }
 
     void add_machine(const Target& machine, const std::string& prefix) {
-        // Libraries last: they may work in the memory of a device that stands behind them.
-        for (const bool libraries : {false, true}) {
-            for (const SystemDevice& entry : machine.devices) {
-                if (entry.target && (entry.target->kind == "library") == libraries)
-                    add_device(entry, *entry.target, prefix);
-            }
-        }
-        for (const SystemDevice& entry : machine.devices) {
+        // In the order of their names, for that of the text says nothing. Libraries last: they may work in the memory of
+        // a device that stands behind them.
+        std::vector<SystemDevice> entries = machine.devices;
+        std::erase_if(entries, [](const SystemDevice& entry) { return !entry.target; });
+        std::ranges::sort(entries, {}, [](const SystemDevice& entry) {
+            return std::pair(entry.target->kind == "library", entry.name);
+        });
+        for (const SystemDevice& entry : entries) add_device(entry, *entry.target, prefix);
+        for (const SystemDevice& entry : entries) {
             const auto device = find(prefix + entry.name);
             if (!device || entry.host.empty()) continue;
             const auto host = find(prefix + entry.host);
@@ -230,7 +233,9 @@ private:
 
     void add_cluster(const Target& cluster) {
         std::map<std::string, std::string> first;  // of each machine: its host, which a link to the machine ends at
-        for (const ClusterMachine& machine : cluster.machines) {
+        std::vector<ClusterMachine> machines = cluster.machines;
+        std::ranges::sort(machines, {}, &ClusterMachine::name);
+        for (const ClusterMachine& machine : machines) {
             if (!machine.target) continue;
             const size_t begin = system_.devices.size();
             machine_ = machine.name;
@@ -265,8 +270,22 @@ private:
                                  .expected = fmt::format("at most {}, a way each", most_links),
                                  .found = std::to_string(system_.links.size())});
         }
-        for (size_t d = system_.devices.size(); d-- > 0;) {
-            if (runs_host_code(*system_.devices[d].target)) system_.host = DeviceId(d);
+        find_host();
+    }
+
+    // Of what can launch others: what does so, else a processor that runs machine code, else the first by name.
+    void find_host() {
+        const auto hosts_another = [&](size_t d) {
+            return std::ranges::find(system_.devices, DeviceId(d), &Device::host) != system_.devices.end();
+        };
+        int best = -1;
+        for (size_t d = 0; d < system_.devices.size(); d++) {
+            const Target& target = *system_.devices[d].target;
+            if (!runs_host_code(target)) continue;
+            const int rank = 2 * hosts_another(d) + (target.kind == "cpu");
+            if (rank <= best) continue;
+            best = rank;
+            system_.host = DeviceId(d);
         }
     }
 

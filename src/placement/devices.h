@@ -68,7 +68,7 @@ struct System {
     std::vector<Device> devices;
     std::vector<Memory> memories;
     std::vector<Link> links;  // one way each
-    DeviceId host = no_id;    // of the code that calls: the first device that runs host code; there may be none
+    DeviceId host = no_id;    // of the code that calls: there may be none
 
     const Device& device(DeviceId id) const { return devices[id]; }
     const Memory& memory(MemoryId id) const { return memories[id]; }
@@ -83,7 +83,7 @@ struct System {
 // Whether code that launches kernels of other devices runs on this kind of device.
 bool runs_host_code(const Target& target);
 
-// Devices of the target: itself, with its host, all of a machine, all of a cluster's machines. Codes: placement.system
+// In the order of names, whatever that of the text is. Devices of the target: itself, with its host, all of a machine, all of a cluster's machines. Codes: placement.system
 // (an end of a link or a host that is no device; two devices of one name), placement.locations (too many, or too many links).
 Result<System> system_of(const Target& target);
 

@@ -34,6 +34,18 @@ Target several_kinds() {
     return machine;
 }
 
+MemoryId memory_named(const placement::System& system, const std::string& device, const std::string& scope = "") {
+    const auto found = placement::locations_for(system, {device, scope});
+    EXPECT_TRUE(found) << device;
+    return found ? found->front().memory : MemoryId();
+}
+
+DeviceId device_named(const placement::System& system, const std::string& device) {
+    const auto found = placement::locations_for(system, {device, ""});
+    EXPECT_TRUE(found) << device;
+    return found ? found->front().device : DeviceId();
+}
+
 const Inventory& inventory() {
     static const Inventory inventory = [] {
         Inventory made = inventory_of_this_machine(2);
@@ -137,7 +149,7 @@ TEST(Devices, AllKindsTakePartInOneProgram) {
     // All that a run needed is free again.
     for (size_t m = 0; m < program->system().memories.size(); m++)
         EXPECT_EQ(program->memory(MemoryId(m)).used(), 0) << m;
-    EXPECT_GT(program->memory(MemoryId(2)).most_used(), 0);
+    EXPECT_GT(program->memory(memory_named(program->system(), "c0", "fast")).most_used(), 0);
 }
 
 TEST(Devices, RandomPlacementsComputeTheSame) {
@@ -164,7 +176,7 @@ TEST(Targets7, TensorsOnTwoDevicesGiveAnErrorThatNamesTheArgument) {
                        {"h=gpu0", "s=gpu0", "t=gpu0", "m=gpu0", "y=gpu0", "z=gpu0", "x=gpu0", "w=gpu0", "v=gpu0"}));
     ASSERT_TRUE(program);
     auto arguments = arguments_for(*program, feeds());
-    arguments[1] = *program->put(feeds()[1], program->system().default_location(DeviceId(4)).memory);
+    arguments[1] = *program->put(feeds()[1], memory_named(program->system(), "gpu1"));
     const auto refused = program->run(arguments);
     ASSERT_EQ(code_of(refused), "devices.argument");
     EXPECT_NE(refused.error()[0].summary.find("'w'"), std::string::npos) << render(refused.error());
@@ -180,8 +192,8 @@ TEST(Targets7, AProgramOfOneDeviceTakesTheDeviceFromItsArguments) {
     auto program = load(module_of(graph, machine, {"y=cpu0"}));
     ASSERT_TRUE(program);
     const std::vector<TensorData> data = {random_tensor({8}, 1), random_tensor({8}, 2)};
-    const MemoryId here = program->system().default_location(DeviceId(0)).memory;
-    const MemoryId there = program->system().default_location(DeviceId(5)).memory;
+    const MemoryId here = memory_named(program->system(), "cpu0");
+    const MemoryId there = memory_named(program->system(), "cpu1");
     for (MemoryId memory : {here, there}) {
         auto found = program->run({*program->put(data[0], memory), *program->put(data[1], memory)});
         ASSERT_TRUE(found) << render(found.error());
@@ -192,7 +204,7 @@ TEST(Targets7, AProgramOfOneDeviceTakesTheDeviceFromItsArguments) {
     ASSERT_EQ(code_of(mixed), "devices.argument");
     EXPECT_NE(mixed.error()[0].summary.find("'b'"), std::string::npos) << render(mixed.error());
     EXPECT_EQ(mixed.error()[0].expected, "cpu1, as 'a'");
-    const MemoryId other_kind = program->system().default_location(DeviceId(1)).memory;
+    const MemoryId other_kind = memory_named(program->system(), "c0");
     EXPECT_EQ(code_of(program->run({*program->put(data[0], other_kind), *program->put(data[1], other_kind)})),
               "devices.argument");
 }
@@ -202,11 +214,13 @@ TEST(Targets17, VirtualDevicesAreBoundWhenAProgramIsLoaded) {
     // One device under two targets, as a second entry says; and two devices under one target.
     machine.devices.push_back(device("gpu0b", "cuda", 0));
     machine.links.push_back({"cpu0", "gpu0b", 1e9, 1e-6});
-    const auto binding = bind_devices(system_for(machine), inventory());
+    const placement::System system = system_for(machine);
+    const auto binding = bind_devices(system, inventory());
     ASSERT_TRUE(binding) << render(binding.error());
-    EXPECT_EQ(binding->devices[3], binding->devices[5]);
-    EXPECT_NE(binding->devices[3], binding->devices[4]);
-    EXPECT_EQ(inventory().devices[binding->devices[4]].name, "card 1");
+    const auto bound = [&](const char* name) { return binding->devices[device_named(system, name)]; };
+    EXPECT_EQ(bound("gpu0"), bound("gpu0b"));
+    EXPECT_NE(bound("gpu0"), bound("gpu1"));
+    EXPECT_EQ(inventory().devices[bound("gpu1")].name, "card 1");
 }
 
 TEST(Targets17, WhatIsMissingIsRefusedWithItsName) {
@@ -234,7 +248,7 @@ TEST(Targets17, WhatIsMissingIsRefusedWithItsName) {
     EXPECT_NE(refusal(machine).found.find("card"), std::string::npos);
     machine = several_kinds();
     std::vector<int64_t> needed(system_for(machine).memories.size(), 0);
-    needed[4] = int64_t{1} << 31;
+    needed[memory_named(system_for(machine), "gpu0")] = int64_t{1} << 31;
     EXPECT_EQ(refusal(machine, needed).code, "devices.missing_memory");
 
     machine = several_kinds();
@@ -247,7 +261,7 @@ TEST(Targets17, AMemoryThatIsTooSmallWhileRunningIsAnErrorToo) {
     machine.devices[1].scopes[1].bytes = 100;
     auto program = load(module_of(graph_of("y = relu(x)", {input("x", {8})}), machine, {"y=c0:fast"}));
     ASSERT_TRUE(program);
-    const auto there = program->put(random_tensor({64}, 1), MemoryId(2));
+    const auto there = program->put(random_tensor({64}, 1), memory_named(program->system(), "c0", "fast"));
     EXPECT_EQ(code_of(there), "devices.out_of_memory");
     EXPECT_TRUE(program->run(arguments_for(*program, {random_tensor({8}, 1)})));
 }
@@ -259,7 +273,7 @@ modules::Module with_outside(const std::vector<std::map<std::string, std::string
         std::make_shared<const placement::System>(system_for(machine)), std::make_shared<const Target>(machine), {}};
     const auto graph = std::make_shared<const Graph>(graph_of("y = tanh(softmax(x, axis: 1))", {input("x", {16, 16})}));
     modules::Function main{.name = "main", .entry = true};
-    const MemoryId memory = source.system->default_location(DeviceId(0)).memory;
+    const MemoryId memory = memory_named(*source.system, "cpu0");
     modules::ValueId value = main.add_value("x", graph->tensor(graph->inputs[0]).type, memory);
     main.parameters = {value};
     for (const auto& options : option_sets) {

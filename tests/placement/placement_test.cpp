@@ -247,6 +247,16 @@ TEST(Placement, WhatCannotBeReachedOrHeldIsRefused) {
     EXPECT_EQ(code_of(system_of(machine)), "placement.locations");
 }
 
+TEST(Placement, TheOrderOfTheTextSaysNothing) {
+    Target machine = two_cards(), turned = machine;
+    std::ranges::reverse(turned.devices);
+    std::ranges::reverse(turned.devices[1].scopes);
+    const Graph graph = diamond();
+    const System a = system_for(machine), b = system_for(turned);
+    const std::vector<std::string> annotations = {"b=gpu0", "c=gpu1"};
+    EXPECT_EQ(print(graph, a, placed(graph, a, annotations)), print(graph, b, placed(graph, b, annotations)));
+}
+
 // Virtual ids count in each machine, and machines are linked by their hosts.
 TEST(Placement, MachinesOfAClusterAreReachedOverTheirHosts) {
     Target cluster;
