@@ -1,20 +1,15 @@
 #include "backends/cc/compiler.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include <fmt/format.h>
 
 #include "support/file.h"
-
-extern char** environ;
+#include "support/run_program.h"
 
 namespace heddle::backends {
 namespace {
@@ -41,34 +36,10 @@ private:
     std::string path_;
 };
 
-// Its exit status; what it says goes to this file. Below zero: it does not run.
-int run(const std::string& program, const std::vector<std::string>& arguments, const std::string& words) {
-    std::vector<std::string> texts{program};
-    texts.insert(texts.end(), arguments.begin(), arguments.end());
-    std::vector<char*> pointers;
-    for (std::string& text : texts) pointers.push_back(text.data());
-    pointers.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, words.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    pid_t process = 0;
-    const int problem = ::posix_spawn(&process, program.c_str(), &actions, nullptr, pointers.data(), environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    if (problem != 0) return -1;
-    int status = 0;
-    while (::waitpid(process, &status, 0) < 0) {
-        if (errno != EINTR) return -1;
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-std::string first_lines(const std::string& path, size_t lines) {
-    std::ifstream file(path);
-    std::string text, line;
-    for (size_t i = 0; i < lines && std::getline(file, line); i++) text += (i ? "\n" : "") + line;
-    return text;
+std::string first_lines(const std::string& text, size_t lines) {
+    size_t end = 0;
+    for (size_t i = 0; i < lines && end != std::string::npos; i++) end = text.find('\n', end + (i > 0));
+    return text.substr(0, end);
 }
 
 }  // namespace
@@ -80,13 +51,11 @@ LoadedLibrary::~LoadedLibrary() {
 void* LoadedLibrary::find(const std::string& name) const { return ::dlsym(handle_, name.c_str()); }
 
 std::optional<CCompiler> CCompiler::find() {
-    const TemporaryFolder folder;
-    if (!folder.exists()) return std::nullopt;
     for (const char* program : {"/usr/bin/gcc", "/usr/bin/clang", "/usr/local/bin/gcc", "/usr/local/bin/clang"}) {
         if (::access(program, X_OK) != 0) continue;
-        const std::string words = folder.file("version.txt");
-        if (run(program, {"--version"}, words) != 0) continue;
-        CCompiler compiler{program, first_lines(words, 1)};
+        const ProgramEnd end = run_program({program, "--version"});
+        if (!end.succeeded()) continue;
+        CCompiler compiler{program, first_lines(end.said, 1)};
         if (!compiler.version.empty()) return compiler;
     }
     return std::nullopt;
@@ -104,11 +73,13 @@ Result<std::shared_ptr<LoadedLibrary>> CCompiler::compile(const std::string& tex
     if (!folder.exists()) return refused("no folder can be made under /tmp");
     const std::string source = folder.file("kernels.c"), library = folder.file("kernels.so");
     if (auto written = write_file(source, text); !written) return fail(std::move(written.error()));
-    std::vector<std::string> arguments = flags;
-    arguments.insert(arguments.end(),
-                     {"-ffp-contract=off", "-w", "-Wno-psabi", "-fPIC", "-shared", "-o", library, source, "-lm"});
-    const std::string words = folder.file("words.txt");
-    if (run(program, arguments, words) != 0) return refused(first_lines(words, 5));
+    std::vector<std::string> command{program};
+    command.insert(command.end(), flags.begin(), flags.end());
+    for (const char* flag : {"-ffp-contract=off", "-w", "-Wno-psabi", "-fPIC", "-shared", "-o"})
+        command.push_back(flag);
+    command.insert(command.end(), {library, source, "-lm"});
+    const ProgramEnd end = run_program(command);
+    if (!end.succeeded()) return refused(end.problem.empty() ? first_lines(end.said, 5) : end.problem);
     void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         const char* reason = ::dlerror();
