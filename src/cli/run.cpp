@@ -336,6 +336,12 @@ Result<void> run_on_system(const RunOptions& options, const Library& library, co
     measured.placement_text = explain::placement_text(source->graph, run->placed);
     Json& json = measured.placement["run"];
     json = {{"copies", run->report.copies}, {"copied_bytes", run->report.copied_bytes}, {"steps", Json::array()}};
+    json["kernels"] = Json::array();
+    for (const PlacedRun::Kernels& kernels : run->kernels) {
+        Json launches = Json::array();
+        for (const auto& [name, tasks] : kernels.launches) launches.push_back({{"name", name}, {"tasks", tasks}});
+        json["kernels"].push_back({{"function", kernels.function}, {"launches", std::move(launches)}});
+    }
     for (const devices::RunReport::Line& line : run->report.lines)
         json["steps"].push_back({{"what", line.what}, {"seconds", line.seconds}, {"bytes", line.bytes}});
     return {};

@@ -34,6 +34,17 @@ Result<PlacedRun> run_placed(const Graph& graph, const std::vector<TensorData>& 
         run.outputs.clear();
         for (devices::DeviceTensor& result : *results) run.outputs.push_back(std::move(result.data));
     }
+    for (size_t f = 0; f < placed->module.functions.size(); f++) {
+        const modules::Function& function = placed->module.functions[f];
+        for (size_t s = 0; s < function.steps.size(); s++) {
+            const plan::Plan* plan = (*program)->plan(modules::FunctionId(f), s);
+            if (!plan) continue;
+            auto& kernels = run.kernels.emplace_back(PlacedRun::Kernels{function.name, {}});
+            for (const plan::Batch& batch : plan->run) {
+                for (const plan::Launch& launch : batch) kernels.launches.emplace_back(launch.name, launch.tasks);
+            }
+        }
+    }
     run.placed = std::move(*placed);
     return run;
 }

@@ -16,6 +16,12 @@ struct PlacedRun {
     double compile_ms = 0;
     std::vector<double> run_ms;
     devices::RunReport report;  // of the last run
+    // Of each step that computes and has a plan: its function, and what is launched for it there.
+    struct Kernels {
+        std::string function;
+        std::vector<std::pair<std::string, int64_t>> launches;  // names, tasks
+    };
+    std::vector<Kernels> kernels;
 };
 
 // Places, loads and runs the graph on this machine, as often as the options say. Codes: those of explain::placed, of

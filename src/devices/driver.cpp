@@ -61,7 +61,7 @@ public:
 
 private:
     static Result<int> optimisation(const Target& target) {
-        int level = 1;
+        int level = 2;
         for (const auto& [name, value] : target.options) {
             const bool known = name == "optimise" && value.size() == 1 && value[0] >= '0' && value[0] <= '3';
             if (!known) {

@@ -36,7 +36,8 @@ public:
 
 // Kernels by a backend, chosen for the machine that we run on, in this process or on the backend's own device.
 std::shared_ptr<Driver> driver_of(std::shared_ptr<inference::Engine> engine);
-// The C compiler, with one engine for each set of options: "optimise", 0 to 3 (1).
+// The C compiler, with one engine for each set of options: "optimise", 0 to 3 (2: at 1 GCC calls functions of
+// vectors, a hundred times slower).
 std::shared_ptr<Driver> c_driver(backends::CCompiler compiler, int threads);
 // The interpreter of typed bodies.
 std::shared_ptr<Driver> reference_driver();

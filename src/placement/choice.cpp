@@ -178,7 +178,7 @@ std::vector<int32_t> improved(const Choice& choice, std::vector<int32_t> taken, 
             for (int32_t b = a + 1; b < locations; b++) {
                 if (!can_exchange(choice, taken, a, b)) continue;
                 if (locations > 2 && (work -= nodes) < 0) return taken;
-                auto other = Exchange(choice, taken, a, b).best();
+                auto other = Exchange(choice, taken, b, a).best();  // as few at b as possible
                 const double total = choice.total(other);
                 // By more than what is lost in picoseconds, so that this ends.
                 if (total >= least - 1e-12 * static_cast<double>(taken.size() + 1)) continue;

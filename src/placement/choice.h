@@ -32,7 +32,7 @@ struct Choice {
 
 // The cheapest of two locations, exactly: a cut. Of more, what no exchange of two locations among any set of units makes
 // cheaper, the best from several beginnings (Boykov, Veksler, Zabih, "Fast approximate energy minimization via graph
-// cuts", 2001: swap moves). Each unit may be somewhere.
+// cuts", 2001: swap moves). Each unit may be somewhere. Where it makes no difference, a location that comes before.
 std::vector<int32_t> choose(const Choice& choice);
 
 }  // namespace heddle::placement

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "evaluate/work.h"
+#include "target/schema.h"
 
 namespace heddle::placement {
 
@@ -23,7 +24,10 @@ std::vector<OperationWork> work_of(const Graph& graph) {
 }
 
 double seconds(const OperationWork& work, const Target& target) {
-    const double rate = target.operations * target.cores;
+    double rate = target.operations * target.cores;
+    // What no figure is known of runs as fast as the targets' defaults say; the interpreter does not.
+    static const SchemaField<Target>* const operations = find_target_field("operations");
+    if (target.kind == "reference" && !is_known(target, *operations)) rate /= interpreted_times;
     return target.launch_seconds + std::max(work.bytes / target.bandwidth, work.operations / rate);
 }
 

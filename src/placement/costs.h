@@ -16,6 +16,9 @@ struct OperationWork {
 // By OperationId. An opaque operation has no work but its bytes.
 std::vector<OperationWork> work_of(const Graph& graph);
 
+// How much longer operations take that are interpreted, where the target does not say how many it does in a second.
+inline constexpr double interpreted_times = 100;
+
 // launch + max(bytes / bandwidth, operations / rate): the operation alone, before fusion, on all cores. A roofline; what
 // kernels are chosen by is finer (equations/cost.h), but knows no other device.
 double seconds(const OperationWork& work, const Target& target);

@@ -38,10 +38,10 @@ std::vector<int64_t> peak_bytes(const Graph& graph, const System& system, const 
             life.last = std::max(life.last, o);
         }
     }
-    for (TensorId t : graph.outputs) {
-        for (auto& [key, life] : lives) {
-            if (key.first == t) life.last = operations - 1;
-        }
+    std::vector<bool> stays(graph.tensors.size(), false);
+    for (TensorId t : graph.outputs) stays[t] = true;
+    for (auto& [key, life] : lives) {
+        if (stays[key.first]) life.last = operations - 1;
     }
     std::vector<std::vector<int64_t>> changes(system.memories.size(),
                                               std::vector<int64_t>(static_cast<size_t>(operations) + 1, 0));

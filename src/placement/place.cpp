@@ -43,8 +43,10 @@ private:
         caller_memory_ = system_.default_location(caller_).memory;
         locations_ = options_.candidates;
         if (!locations_.empty()) return;
+        // The caller's first: it is preferred where it makes no difference.
+        if (system_.device(caller_).target->kind != "library") locations_.push_back(system_.default_location(caller_));
         for (size_t d = 0; d < system_.devices.size(); d++) {
-            if (system_.devices[d].target->kind != "library")
+            if (system_.devices[d].target->kind != "library" && DeviceId(d) != caller_)
                 locations_.push_back(system_.default_location(DeviceId(d)));
         }
         if (locations_.empty()) locations_.push_back(system_.default_location(DeviceId(0)));

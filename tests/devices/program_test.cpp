@@ -170,6 +170,54 @@ TEST(Devices, RandomPlacementsComputeTheSame) {
     }
 }
 
+// Programs of tensors of 16 columns, some of which are made in parts, at random places.
+TEST(Devices, RandomProgramsAtRandomPlacesComputeTheSame) {
+    const std::vector<std::string> places = {"cpu0", "c0", "ref0", "gpu0", "gpu1", "c0:fast"};
+    int launches = 0, copies = 0;
+    for (unsigned seed = 0; seed < 10; seed++) {
+        std::mt19937 random(seed);
+        const auto pick = [&](size_t n) { return random() % n; };
+        struct Known {
+            std::string name;
+            int64_t rows;
+        };
+        std::vector<Known> values = {{"x", 16}, {"w", 16}};
+        std::string calls;
+        std::vector<std::string> annotations;
+        for (int i = 0; i < 9; i++) {
+            const Known a = values[pick(values.size())], b = values[pick(values.size())];
+            Known made{"v" + std::to_string(i), a.rows};
+            std::string call = std::vector<std::string>{"relu(", "tanh(", "softmax("}[pick(3)] + a.name + ")";
+            if (pick(2) == 0 && b.rows == 16) call = "matmul(" + a.name + ", " + b.name + ")";
+            if (pick(3) == 0 && a.rows == b.rows) call = "mul(" + a.name + ", " + b.name + ")";
+            if (pick(3) == 0 && a.rows + b.rows < 80) {
+                call = "concat([" + a.name + ", " + b.name + "], axis: 0)";
+                made.rows += b.rows;
+            }
+            calls += (i ? "; " : "") + made.name + " = " + call;
+            if (pick(2) == 0) annotations.push_back(made.name + "=" + places[pick(places.size())]);
+            values.push_back(made);
+        }
+        // One result of all, so that everything is wanted.
+        calls += "; y = concat([";
+        for (size_t v = 2; v < values.size(); v++) calls += (v > 2 ? ", " : "") + values[v].name;
+        calls += "], axis: 0)";
+        const Graph graph = graph_of(calls, {input("x", {16, 16}), input("w", {16, 16})});
+        const std::vector<TensorData> data = {random_tensor({16, 16}, 2 * seed + 1, 0.3),
+                                              random_tensor({16, 16}, 2 * seed + 2, 0.3)};
+        auto program = load(module_of(graph, several_kinds(), annotations));
+        ASSERT_TRUE(program);
+        RunReport report;
+        auto found = program->run(arguments_for(*program, data), &report);
+        ASSERT_TRUE(found) << calls << render(found.error());
+        expect_as_interpreted(graph, data, *found);
+        launches += static_cast<int>(report.launches);
+        copies += static_cast<int>(report.copies);
+    }
+    EXPECT_GT(launches, 15);
+    EXPECT_GT(copies, 30);
+}
+
 TEST(Targets7, TensorsOnTwoDevicesGiveAnErrorThatNamesTheArgument) {
     auto program =
         load(module_of(network(), several_kinds(),

@@ -105,7 +105,7 @@ TEST(Placement, TheVerifierNoticesDamage) {
             if (way == 2) wrong.copies[at].route.memories.pop_back();
             if (way == 3) wrong.tensors[wrong.copies[at].tensor] = wrong.copies[at].to;
             damaged++;
-            noticed += !verify(random.graph, random.system, annotations, wrong);
+            noticed += code_of(verify(random.graph, random.system, annotations, wrong)) == "placement.broken";
         }
     }
     EXPECT_GT(damaged, 300);
