@@ -9,6 +9,7 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/CommandLine.h>
+#include <llvm-c/Target.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -95,10 +96,13 @@ std::string triple_of(const Target& target) {
     if (there.empty() || llvm::Triple(there).getArch() == llvm::Triple(here).getArch()) return here;
     static std::once_flag once;
     std::call_once(once, [] {
-        llvm::InitializeAllTargetInfos();
-        llvm::InitializeAllTargets();
-        llvm::InitializeAllTargetMCs();
-        llvm::InitializeAllAsmPrinters();
+#define HEDDLE_LLVM_TARGET(name)        \
+    LLVMInitialize##name##TargetInfo(); \
+    LLVMInitialize##name##Target();     \
+    LLVMInitialize##name##TargetMC();   \
+    LLVMInitialize##name##AsmPrinter();
+        HEDDLE_LLVM_GENERATORS
+#undef HEDDLE_LLVM_TARGET
     });
     return there;
 }
