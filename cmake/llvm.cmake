@@ -1,15 +1,14 @@
 # heddle_llvm: LLVM as the rooms link it. The system's shared library, or, where HEDDLE_LLVM_TARGETS names some, static archives
 # with the code generators of these targets: then nothing of LLVM is needed where a program runs.
 find_package(LLVM 19.1 REQUIRED CONFIG)
-add_library(heddle_llvm INTERFACE)
-# Whose code generators are there: HEDDLE_LLVM_TARGET(X86) HEDDLE_LLVM_TARGET(ARM) ...
-set(generators ${HEDDLE_LLVM_TARGETS})
-if(NOT generators)
-  set(generators X86 AArch64 ARM RISCV)
+# heddle_llvm_generators: whose code generators are there, as HEDDLE_LLVM_TARGET(X86) HEDDLE_LLVM_TARGET(ARM) ...
+set(heddle_llvm_generators ${HEDDLE_LLVM_TARGETS})
+if(NOT heddle_llvm_generators)
+  set(heddle_llvm_generators X86 AArch64 ARM RISCV)
 endif()
-list(TRANSFORM generators REPLACE "(.+)" "HEDDLE_LLVM_TARGET(\\1)")
-list(JOIN generators " " generators)
-target_compile_definitions(heddle_llvm INTERFACE "HEDDLE_LLVM_GENERATORS=${generators}")
+list(TRANSFORM heddle_llvm_generators REPLACE "(.+)" "HEDDLE_LLVM_TARGET(\\1)")
+list(JOIN heddle_llvm_generators " " heddle_llvm_generators)
+add_library(heddle_llvm INTERFACE)
 if(NOT HEDDLE_LLVM_TARGETS)
   target_link_libraries(heddle_llvm INTERFACE LLVM)
   return()
