@@ -353,7 +353,7 @@ Command add_grad(CLI::App& app, GradOptions& options) {
 
 Command add_compile(CLI::App& app, CompileOptions& options) {
     auto* command = app.add_subcommand(
-        "compile", "Write a program that runs without Heddle: a library, an object or C (docs/compile.md)");
+        "compile", "Write a program that runs without Heddle: a library, an object or C (docs/compile.md), or a page (docs/webgpu.md)");
     auto* model = command->add_option("model", options.model, "An ONNX model");
     model->type_name("MODEL.onnx");
     auto* call = command->add_option("--call", options.call, "Instead of a model: calls of operators");
@@ -368,7 +368,7 @@ Command add_compile(CLI::App& app, CompileOptions& options) {
                  "batch=4,seq=8:512:8");
     add_repeated(*command, "--target", options.targets,
                  "The machine that it is for, as heddle targets names it, a file or native; repeated, and the first that "
-                 "runs is taken (x86-64-v4, then x86-64-v3)",
+                 "runs is taken (x86-64-v4, then x86-64-v3); webgpu: a page, for one size",
                  "TARGET");
     check_words(*command->add_option("--emit", options.emit, "What to write")->capture_default_str(),
                 {"library", "object", "c"});
@@ -382,8 +382,14 @@ Command add_compile(CLI::App& app, CompileOptions& options) {
     add_common(*command, options.common);
     add_rules(*command, options.rules);
     add_repeated(*command, "--input", options.inputs,
-                 "The value of a model's input that shapes or branches follow from: the program takes no other",
+                 "The value of a model's input that shapes or branches follow from: the program takes no other; of a page: "
+                 "one that it compares with",
                  "NAME=FILE");
+    command->add_option("--random", options.random_seed, "A page: make up the inputs that it compares with, from this seed")
+        ->type_name("SEED");
+    add_threads(*command, options.threads);
+    add_work(*command, options.work);
+    add_cache(*command, options.cache);
     command->callback([model, call] {
         if (model->empty() && call->empty()) throw CLI::RequiredError("model");
     });
@@ -391,7 +397,8 @@ Command add_compile(CLI::App& app, CompileOptions& options) {
         "Examples:\n"
         "  heddle compile model.onnx -o out --bind batch=1:64\n"
         "  heddle compile model.onnx -o out --emit c --weights beside\n"
-        "  heddle compile --call 'y = softmax(x)' --input-type 'x=float32[rows, 1000]' --bind rows=1:256 -o out\n");
+        "  heddle compile --call 'y = softmax(x)' --input-type 'x=float32[rows, 1000]' --bind rows=1:256 -o out\n"
+        "  heddle compile model.onnx --target webgpu --random 1 -o page   (the page compares with these inputs)\n");
     return {command, &options.common, [&] { return compile_model(options); }};
 }
 

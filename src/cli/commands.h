@@ -151,15 +151,19 @@ int show_cache(const CacheCommandOptions& options);
 
 struct CompileOptions {
     CommonOptions common;
+    CacheOptions cache;                      // a page: what packs weights
+    double work = default_work;              // a page: of its check
     std::string model;                       // an ONNX file, or empty with `call`
     std::string call;                        // a program
     std::vector<std::string> input_types;    // of `call`: NAME=TYPE
-    std::vector<std::string> inputs, rules;  // NAME=FILE: values that shapes and branches follow from
+    std::vector<std::string> inputs, rules;  // NAME=FILE: values that shapes and branches follow from; a page: of its check
     std::vector<std::string> bindings;       // "batch=1:64,seq=8:512:8"
     std::vector<std::string> targets;        // files or names; empty: AVX-512 and AVX2
     std::string folder, name;                // of the program; empty: the model's
     std::string emit = "library", weights = "inside", compiler = "cc";
     std::vector<std::string> flags;          // for the C compiler
+    int64_t random_seed = -1;                // a page: of inputs of its check that are not given
+    int threads = 0;
 };
 int compile_model(const CompileOptions& options);
 

@@ -1,6 +1,7 @@
 // heddle compile
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 
@@ -8,6 +9,7 @@
 
 #include "artefact/artefact.h"
 #include "artefact/program.h"
+#include "cli/compile_webgpu.h"
 #include "cli/progress_line.h"
 #include "cli/support.h"
 
@@ -97,6 +99,7 @@ void print_files(const std::vector<artefact::WrittenFile>& files, const artefact
 }
 
 Result<void> compile(const CompileOptions& options) {
+    if (std::ranges::any_of(options.targets, is_webgpu)) return compile_webgpu(options);
     auto library = open_libraries(options.common);
     if (!library) return fail(std::move(library.error()));
     auto dimensions = artefact::parse_dimensions(options.bindings);

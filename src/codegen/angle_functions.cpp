@@ -11,11 +11,7 @@ namespace {
 
 constexpr double two_over_pi = 0x1.45f306dc9c883p-1;
 
-// x = quadrant * pi/2 + high + low, |high| <= pi/4; Cody and Waite with fused products: the first is exact.
-struct Reduced {
-    V high, low;
-    V quadrant;  // modulo 4 in the low bits
-};
+// |high| <= pi/4; Cody and Waite with fused products: the first is exact.
 Reduced reduce_near_angle(V x) {
     const V bounded = select(absolute(x) <= 0x1p50, x, not_a_number);
     const Rounded n = round_to_integer(bounded, two_over_pi);
@@ -77,6 +73,7 @@ Reduced reduce_far_angle(V x) {
 }
 
 Reduced reduce_angle(V x) {
+    if (is_single(x)) return reduce_angle_single(x);
     const Reduced near = reduce_near_angle(x);
     const V is_far = 0x1p50 < absolute(x);
     const size_t before = x.builder->recipe.steps.size();
@@ -151,9 +148,12 @@ V tan_of(V x) {
 V atan_of(V x) { return with_sign(arctangent_of_quotient(absolute(x), number(x, 1)), x); }
 
 V atan2_of(V y, V x) {
-    const V huge = (0x1p1000 < absolute(x)) | (0x1p1000 < absolute(y));
+    const bool single = is_single(x);
+    const double most = single ? 0x1p120 : 0x1p1000, least = single ? 0x1p-90 : 0x1p-900;
+    const V huge = (most < absolute(x)) | (most < absolute(y));
     const V factor =
-        select(huge, 0x1p-100, select((absolute(x) < 0x1p-900) & (absolute(y) < 0x1p-900), 0x1p120, number(x, 1)));
+        select(huge, single ? 0x1p-10 : 0x1p-100,
+               select((absolute(x) < least) & (absolute(y) < least), single ? 0x1p60 : 0x1p120, number(x, 1)));
     const V both_infinite = equal(absolute(x), infinity) & equal(absolute(y), infinity);
     const V both_zero = equal(x, 0) & equal(y, 0);
     const V up = select(both_infinite, 1.0, absolute(y) * factor);

@@ -115,6 +115,8 @@ public:
     // bytes below 16 say, of sixteen bytes.
     virtual CodeValue look_up(const LookUpTable&, CodeValue index) { return index; }
     virtual CodeValue look_up(CodeValue, CodeValue index) { return index; }
+    // The same float, which a compiler that may rearrange sums cannot see through.
+    virtual CodeValue pinned(CodeValue value) { return value; }
     virtual CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) = 0;  // fused
     // The condition is a scalar or has the operands' width.
     virtual CodeValue select(CodeValue condition, CodeValue then, CodeValue otherwise) = 0;
@@ -122,6 +124,8 @@ public:
     virtual CodeValue convert(CodeValue value, DType dtype) = 0;
     virtual CodeValue reinterpret(CodeValue value, DType dtype) = 0;  // the same bits, of the same width
     virtual CodeValue any(CodeValue mask) = 0;
+    // What the first lane has that is in the mask; of some lane where none is.
+    virtual CodeValue first_where(CodeValue mask, CodeValue value);
     // The same scalar int64, of which nothing is known: what is computed from it is computed again, so that values of a
     // rare branch do not occupy registers before it.
     virtual CodeValue again(CodeValue value) = 0;
@@ -159,6 +163,8 @@ public:
     virtual void rarely(CodeValue condition, const Action& then) = 0;
     virtual void stop(int status) = 0;  // the kernel returns
     virtual void comment(const std::string& text) = 0;
+    // A phase begins: what all lanes have stored before it, each of them reads in it.
+    virtual void phase(const std::string& name) { comment("phase " + name); }
 
     virtual CodeValue task_begin() = 0;
     virtual CodeValue task_end() = 0;

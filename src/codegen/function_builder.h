@@ -88,6 +88,10 @@ inline V operator/(double a, V b) { return number(b, a) / b; }
 inline V fma(V a, V b, V c) { return record(Primitive::multiply_add, a.type, {a, b, c}); }
 inline V fma(V a, double b, V c) { return fma(a, number(a, b), c); }
 inline bool has_parts(V x) { return x.builder->units == Units::parts_of_floats; }
+inline bool is_single(V x) { return x.builder->units == Units::single; }
+// Where compilers may rearrange what is rounded.
+inline V pinned(V x) { return is_single(x) ? record(Primitive::pinned, x.type, {x}) : x; }
+inline V rounded_even(V x) { return record(Primitive::round_even, x.type, {x}); }
 inline V scaled(V x, V exponent) { return record(Primitive::scale, x.type, {x, exponent}); }
 inline V exponent_of(V x) { return record(Primitive::exponent_of, x.type, {x}); }
 inline V significand_of(V x) { return record(Primitive::significand_of, x.type, {x}); }
@@ -104,6 +108,7 @@ inline V narrow(V x) { return record(Primitive::narrow, StepType::float32, {x});
 inline V bits(V x) { return record(Primitive::bits_of, integer_type(x), {x}); }
 inline V from_bits(V x) { return record(Primitive::float_of_bits, float_type(x), {x}); }
 inline V to_float(V x) { return record(Primitive::float_of_integer, float_type(x), {x}); }
+inline V to_integer(V x) { return record(Primitive::integer_of_float, integer_type(x), {x}); }
 inline V integer_sum(V a, V b) { return record(Primitive::integer_add, a.type, {a, b}); }
 inline V integer_difference(V a, V b) { return record(Primitive::integer_subtract, a.type, {a, b}); }
 inline V operator&(V a, V b) { return record(is_mask(a) ? Primitive::mask_and : Primitive::bit_and, a.type, {a, b}); }

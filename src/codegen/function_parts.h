@@ -20,6 +20,10 @@ struct Rounded {
     V integer;
 };
 inline Rounded round_to_integer(V x, double factor) {
+    if (is_single(x)) {
+        const V whole = rounded_even(factor == 1 ? x : x * factor);
+        return {whole, to_integer(whole)};
+    }
     const V magic = number(x, is_double(x) ? 0x1.8p52 : 0x1.8p23);
     const V shifted = fma(x, factor, magic);
     return {shifted - magic, integer_difference(bits(shifted), bits(magic))};
@@ -30,11 +34,28 @@ struct Sum {
     V high, low;
 };
 inline Sum exact_sum(V a, V b) {
-    const V sum = a + b, other = sum - a;
+    const V sum = pinned(a + b), other = pinned(sum - a);
     return {sum, (a - (sum - other)) + (b - other)};
 }
 
 V log_of(V x);
+V exp_of(V x);
+// exp(high + low), high in -104 .. 89, low small beside it.
+V exp_of_sum(V high, V low);
+// x = 2^exponent * (1 + fraction), 1 + fraction between sqrt(1/2) and sqrt(2); x is positive and finite.
+struct Split {
+    V exponent;  // a float
+    V fraction;
+};
+Split split_exponent(V x);
+// What is C's power, of its magnitude where the operands are finite and above zero.
+V power_with_ends(V x, V y, V magnitude);
+
+// sin(high + low) for an angle near zero; and of x = quadrant * pi/2 + high + low.
+struct Reduced {
+    V high, low;
+    V quadrant;  // modulo 4 in the low bits
+};
 // log(x) of a positive finite x as a sum of two doubles, to about 2^-65 of its size.
 struct Pair {
     V high, low;
@@ -49,7 +70,12 @@ struct HalfTurn {
 };
 HalfTurn half_turn(V x);
 
-// Of float64.
+// Of float32 without float64 (Units::single): single_functions.cpp.
+Reduced reduce_angle_single(V x);
+V power_single(V x, V y);
+V hypot_single(V x, V y);
+
+// Of float64; by Units::single of float32, but the last two.
 V sin_of(V x);
 V cos_of(V x);
 V tan_of(V x);

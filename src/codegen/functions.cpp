@@ -41,7 +41,7 @@ V exp_minus_one_reduced(V r) {
 V subtract_ln2_times(V x, V n) {
     const double high = is_double(x) ? ln2_high_double : ln2_high_single;
     const double low = is_double(x) ? ln2_low_double : ln2_low_single;
-    return fma(n, -low, fma(n, -high, x));
+    return fma(n, -low, pinned(fma(n, -high, x)));
 }
 
 // exp(r) 2^n for |r| <= ln(2) / 2
@@ -51,11 +51,20 @@ V exp_scaled(V r, Rounded n) {
     return scaled(fma(fma(q, r, number(r, 1)), r, number(r, 1)), n.real);
 }
 
+}  // namespace
+
 V exp_of(V x) {
     const V bounded = at_least(at_most(x, is_double(x) ? 710 : 89), is_double(x) ? -746 : -104);
     const Rounded n = round_to_integer(bounded, log2_e);
     return exp_scaled(subtract_ln2_times(bounded, n.real), n);
 }
+
+V exp_of_sum(V high, V low) {
+    const Rounded n = round_to_integer(high, log2_e);
+    return exp_scaled(subtract_ln2_times(high, n.real) + low, n);
+}
+
+namespace {
 
 // Zero in place of what is no normal number: a multiply-add of such an operand takes a hundred times as long, and the
 // weights of sums are full of them. What comes of an x below is not chosen, so it has no limit there.
@@ -82,11 +91,8 @@ V expm1_of(V x) {
     return select(equal(x, 0), x, result);
 }
 
-// x = 2^exponent * (1 + fraction), 1 + fraction between sqrt(1/2) and sqrt(2); x is positive and finite.
-struct Split {
-    V exponent;  // a float
-    V fraction;
-};
+}  // namespace
+
 Split split_exponent(V x) {
     const bool wide = is_double(x);
     const V tiny = x < (wide ? 0x1p-1022 : 0x1p-126);
@@ -97,6 +103,9 @@ Split split_exponent(V x) {
     const V mantissa = from_bits(integer_difference(pattern, shift_left(exponent, mantissa_bits(x))));
     return {select(tiny, to_float(exponent) - (wide ? 54 : 25), to_float(exponent)), mantissa - 1.0};
 }
+
+namespace {
+
 // log(1 + fraction) + exponent * ln2
 V log_split(Split s) {
     const V f = s.fraction;
@@ -174,7 +183,7 @@ V log2_of(V x) {
 
 // log(u) x / (u - 1) with u = 1 + x rounded: its error cancels (Kahan).
 V log1p_of(V x) {
-    const V u = 1.0 + x;
+    const V u = pinned(1.0 + x);
     const V result = log_of(u) * (x / (u - 1.0));
     return select(equal(u, 1), x, select(equal(x, infinity), x, result));
 }
@@ -286,6 +295,7 @@ V atanh_of(V x) {
 }
 
 V is_whole(V magnitude) {
+    if (is_single(magnitude)) return (0x1p23 <= magnitude) | equal(rounded_even(magnitude), magnitude);
     const V big = 0x1p52 <= magnitude;
     return big | equal((magnitude + 0x1p52) - 0x1p52, magnitude);
 }
@@ -301,10 +311,13 @@ V pow_of(V x, V y, bool exact) {
     const V remainder = fma(y, high, 0.0 - product) + y * log.low;
     const V bounded = at_least(at_most(product, 800), -800);
     const V low = select(at_end | !(absolute(product) < 800), 0.0, remainder);
-    const Rounded n = round_to_integer(bounded, log2_e);
-    const V r = subtract_ln2_times(bounded, n.real) + low;
-    const V magnitude = exp_scaled(r, n);
+    return power_with_ends(x, y, exp_of_sum(bounded, low));
+}
 
+}  // namespace
+
+V power_with_ends(V x, V y, V magnitude) {
+    const V a = absolute(x);
     const V whole = is_whole(absolute(y));
     const V odd = whole & !is_whole(0.5 * absolute(y));
     const V negative = integer_equal(sign_of(x), integer(x, sign_bit(x)));
@@ -315,12 +328,19 @@ V pow_of(V x, V y, bool exact) {
     return select(unit, 1.0, result);
 }
 
-V rounded_pow(V x, V y) { return is_double(x) ? pow_of(x, y, true) : narrow(pow_of(widen(x), widen(y), false)); }
-V rounded_atan2(V y, V x) { return is_double(x) ? atan2_of(y, x) : narrow(atan2_of(widen(y), widen(x))); }
+namespace {
+
+V rounded_pow(V x, V y) {
+    if (is_single(x)) return power_single(x, y);
+    return is_double(x) ? pow_of(x, y, true) : narrow(pow_of(widen(x), widen(y), false));
+}
+V rounded_atan2(V y, V x) {
+    return is_double(x) || is_single(x) ? atan2_of(y, x) : narrow(atan2_of(widen(y), widen(x)));
+}
 // Of float32 in float64, and rounded once.
 template <V (*function)(V)>
 V in_double(V x) {
-    return is_double(x) ? function(x) : narrow(function(widen(x)));
+    return is_double(x) || is_single(x) ? function(x) : narrow(function(widen(x)));
 }
 
 // Newton's steps from the estimate, which stays for zeros, infinities and NaNs.
@@ -334,7 +354,10 @@ V rsqrt_of(V x) {
     return y;
 }
 
-V rounded_hypot(V x, V y) { return is_double(x) ? hypot_of(x, y) : narrow(hypot_of(widen(x), widen(y))); }
+V rounded_hypot(V x, V y) {
+    if (is_single(x)) return hypot_single(x, y);
+    return is_double(x) ? hypot_of(x, y) : narrow(hypot_of(widen(x), widen(y)));
+}
 
 struct Row {
     ScalarOp op;
@@ -411,6 +434,8 @@ using Recipes = std::array<Recipe, scalar_op_count>;
 Recipes write_all(StepType type, Units units) {
     Recipes all;
     for (const Row& row : table) {
+        // Their series have terms that only float64 holds.
+        if (units == Units::single && (row.op == ScalarOp::log_gamma || row.op == ScalarOp::digamma)) continue;
         Recipe made = write(row, type, units);
         for (const Recipe& earlier : all) share_rare_steps(made, earlier);
         all[static_cast<size_t>(row.op)] = std::move(made);
@@ -423,11 +448,12 @@ Recipes write_all(StepType type, Units units) {
 
 const Recipe* recipe(ScalarOp op, DType type, Units units) {
     static const auto recipes = [] {
-        std::array<std::array<functions::Recipes, 2>, 2> all;
+        std::array<std::array<functions::Recipes, 2>, 3> all;
         for (Units units : {Units::plain, Units::parts_of_floats}) {
             all[static_cast<size_t>(units)] = {functions::write_all(StepType::float32, units),
                                                functions::write_all(StepType::float64, units)};
         }
+        all[static_cast<size_t>(Units::single)][0] = functions::write_all(StepType::float32, Units::single);
         return all;
     }();
     if (type != DType::float32 && type != DType::float64) return nullptr;

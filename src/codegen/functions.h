@@ -28,6 +28,8 @@ enum class Primitive : uint8_t {
     divide,
     multiply_add,
     square_root,
+    round_even,  // to an integer, half to even
+    pinned,      // the same float; what follows is not rearranged with what it was computed by
     // Where recipes may have them (Units, below).
     scale,                     // by 2^n for a whole float n, rounded once; n may be infinite
     exponent_of,               // of |x|, as a float: -infinity of 0, infinity of infinity
@@ -39,6 +41,7 @@ enum class Primitive : uint8_t {
     bits_of,
     float_of_bits,     // reinterpreted, same width
     float_of_integer,  // converted, same width
+    integer_of_float,  // the same of a whole float in range; anything of others
     // Integers; wrap. Shifts by Step::integer, smaller than the width.
     integer_add,
     integer_subtract,
@@ -93,10 +96,13 @@ struct Recipe {
 
 // What the machine has instructions for: those of every machine, or also the parts of floats, estimates and look-ups in
 // registers (AVX-512). With these, recipes are shorter; their bits are others, within the same accuracy.
-enum class Units : uint8_t { plain, parts_of_floats };
+// `single`: no float64, a multiply-add may be rounded twice, and sums and products may be rearranged (GPUs), so that
+// rounding stands as an instruction, and what must be rounded as it is written is pinned. Angles beyond single_angle give NaN.
+enum class Units : uint8_t { plain, parts_of_floats, single };
+inline constexpr double single_angle = 12867;  // 8191 pi / 2
 
-// The recipe of `op` in `type` (float32 or float64), or null where the operation is no function but an instruction.
-// Made once, at the first use; safe to call from several threads.
+// The recipe of `op` in `type` (float32 or float64), or null where the operation is no function but an instruction, or
+// has none by these units. Made once, at the first use; safe to call from several threads.
 const Recipe* recipe(ScalarOp op, DType type, Units units);
 
 }  // namespace heddle::codegen

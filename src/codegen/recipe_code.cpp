@@ -44,6 +44,8 @@ CodeValue run(Code& code, const Recipe& recipe, size_t step, std::span<const Cod
     case Primitive::divide: return op(CodeOp::divide, v(0), v(1));
     case Primitive::multiply_add: return code.multiply_add(v(0), v(1), v(2));
     case Primitive::square_root: return op(CodeOp::square_root, v(0));
+    case Primitive::pinned: return code.pinned(v(0));
+    case Primitive::round_even: return op(CodeOp::round, v(0));
     case Primitive::scale: return op(CodeOp::scale, v(0), v(1));
     case Primitive::exponent_of: return op(CodeOp::exponent_of, v(0));
     case Primitive::significand_of: return op(CodeOp::significand_of, v(0));
@@ -51,7 +53,8 @@ CodeValue run(Code& code, const Recipe& recipe, size_t step, std::span<const Cod
     case Primitive::look_up: return code.look_up(recipe.tables[static_cast<size_t>(s.integer)], v(0));
     case Primitive::widen:
     case Primitive::narrow:
-    case Primitive::float_of_integer: return code.convert(v(0), type);
+    case Primitive::float_of_integer:
+    case Primitive::integer_of_float: return code.convert(v(0), type);
     case Primitive::bits_of:
     case Primitive::float_of_bits: return code.reinterpret(v(0), type);
     case Primitive::integer_add: return op(CodeOp::add, v(0), v(1));

@@ -117,7 +117,7 @@ void Walker::scoped(const Block& statements) {
 }
 
 void Walker::statement(const Phase& node) {
-    code_.comment("phase " + node.name);
+    code_.phase(node.name);
     scoped(node.body);
 }
 
@@ -530,6 +530,12 @@ void Walker::prefetch_lanes(const Prefetch& node) {
         const CodeAddress place = address(node.address.memory, of_lane(sum, integer(node.ahead + lane)));
         code_.prefetch(code_.address_of(place), 1);
     }
+}
+
+CodeValue Code::first_where(CodeValue mask, CodeValue value) {
+    CodeValue first = this->lane(value, 0);
+    for (int l = value.width - 1; l >= 0; l--) first = select(this->lane(mask, l), this->lane(value, l), first);
+    return first;
 }
 
 void walk(const Tree& tree, Code& code) { Walker(tree, code).run(); }

@@ -271,13 +271,7 @@ CodeValue Walker::check(const Expression& e, int i, int j) {
     if (active) bad = code_.operation(CodeOp::bit_and, bad, *active);
     const CodeValue found = value.width > 1 ? code_.any(bad) : bad;
     code_.rarely(found, [&] {
-        CodeValue first = value;
-        if (value.width > 1) {
-            first = code_.lane(value, 0);
-            for (int lane = value.width - 1; lane >= 0; lane--) {
-                first = code_.select(code_.lane(bad, lane), code_.lane(value, lane), first);
-            }
-        }
+        const CodeValue first = value.width > 1 ? code_.first_where(bad, value) : value;
         code_.report(0, integer(e.integer));
         code_.report(1, cast(code_, first, DType::int64));
         code_.report(2, bound);

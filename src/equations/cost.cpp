@@ -109,10 +109,30 @@ void CostModel::add_short_register_tiles(const std::vector<int32_t>& members, Ke
     }
 }
 
+// On a device with workgroups, points of the common axes that share one: the columns of a contraction, where tasks cut
+// them; all, where tasks have nothing else for their lanes.
+double CostModel::lanes_in_tasks(const std::vector<int32_t>& members) const {
+    if (!target_.has_workgroups()) return 1;
+    const double most = target_.lanes(choice_numbers::least_element);
+    double lanes = 1;
+    bool has_others = false;
+    for (int32_t member : members) {
+        const FusionNode& node = graph_.node(member);
+        has_others = has_others || node.reduction || node.elements > common_points(node);
+        if (!node.contraction) continue;
+        double columns = 1;
+        for (int32_t slot : node.columns) {
+            if (finder_.is_common(slot)) columns *= graph_.slots[static_cast<size_t>(slot)].hint;
+        }
+        lanes = std::max(lanes, columns);
+    }
+    return std::min(most, has_others ? lanes : most);
+}
+
 double CostModel::seconds_of(const KernelCost& cost) const {
-    const double cores = std::min<double>(target_.cores, cost.tasks);
-    const double busy =
-        cost.tasks >= target_.cores ? cost.tasks / (std::ceil(cost.tasks / target_.cores) * target_.cores) : 1.0;
+    const double tasks = std::max(1.0, std::ceil(cost.tasks / cost.lanes));
+    const double cores = std::min<double>(target_.cores, tasks);
+    const double busy = tasks >= target_.cores ? tasks / (std::ceil(tasks / target_.cores) * target_.cores) : 1.0;
     const double bandwidth = std::min(target_.bandwidth, target_.bandwidth_one_core * cores);
     const double arithmetic = target_.operations * cores * busy;
     double seconds = choice_numbers::seconds_of_a_kernel(target_);
@@ -135,6 +155,7 @@ KernelCost CostModel::cost(const std::vector<int32_t>& members) {
     cost.tile = std::max(cost.tile, 1.0);
     add_repeated_reads(members, cost);
     add_short_register_tiles(members, cost);
+    cost.lanes = lanes_in_tasks(members);
     cost.seconds = seconds_of(cost);
     return cost;
 }

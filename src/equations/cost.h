@@ -18,6 +18,7 @@ struct Work {
 struct KernelCost {
     double seconds = 0;
     double tasks = 1;
+    double lanes = 1;        // of these, that are lanes of one workgroup
     double local_bytes = 0;  // of one task's locals
     // A task's reductions that are no contractions (a pooling's windows) have loops of their own, before or after its
     // main one: the arithmetic of that one does not hide what they wait for.
@@ -48,6 +49,7 @@ private:
     void add_equation(const FusionNode& node, bool output, KernelCost& cost);
     void add_repeated_reads(const std::vector<int32_t>& members, KernelCost& cost);
     void add_short_register_tiles(const std::vector<int32_t>& members, KernelCost& cost);
+    double lanes_in_tasks(const std::vector<int32_t>& members) const;
     double seconds_of(const KernelCost& cost) const;
 
     const FusionGraph& graph_;

@@ -148,7 +148,8 @@ Affine ExpressionBuilder::clipped(Expr coordinate, AxisId without, int64_t const
 Access ExpressionBuilder::access(const Affine& element, ExpressionId guard) const {
     const auto indexes = [&](const auto& part) { return depends(part.first, Variable::Kind::lane); };
     const auto indexed = std::ranges::count_if(element.values, indexes);
-    if (indexed > 0) return indexed == 1 && is_consecutive(element) ? Access::consecutive : Access::indexed;
+    const bool own = assembly_.target.has_workgroups();  // each lane has an address of its own
+    if (indexed > 0) return !own && indexed == 1 && is_consecutive(element) ? Access::consecutive : Access::indexed;
     int lanes = 0, rows = 0;
     bool unit = false, interleaving = false, row_unit = false;
     for (const Term& term : element.terms) {
@@ -160,7 +161,7 @@ Access ExpressionBuilder::access(const Affine& element, ExpressionId guard) cons
     }
     if (lanes == 0) return Access::uniform;
     if (lanes == 1 && unit) return Access::contiguous;
-    if (lanes == 1 && interleaving) return Access::interleaved;
+    if (lanes == 1 && interleaving && !own) return Access::interleaved;
     bool values_move = std::any_of(element.values.begin(), element.values.end(),
                                    [&](const auto& part) { return depends(part.first, Variable::Kind::row); });
     bool guard_moves = guard >= 0 && depends(guard, Variable::Kind::row);

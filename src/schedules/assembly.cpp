@@ -269,7 +269,9 @@ void Assembly::add_array(TensorIndex tensor) {
         stride *= last ? padded_row(size, bytes(local.dtype)) : std::max<int64_t>(1, size);
     }
     memory.offset = numbers.integer(result.launch.scratch_bytes, {Role::place, subject});
-    result.launch.scratch_bytes = round_up(result.launch.scratch_bytes + stride * bytes(local.dtype) + 64, 64);
+    // Invocations share memory by words: an element has one of its own.
+    const int64_t element = target.has_workgroups() ? std::max<int64_t>(4, bytes(local.dtype)) : bytes(local.dtype);
+    result.launch.scratch_bytes = round_up(result.launch.scratch_bytes + stride * element + 64, 64);
     memories[static_cast<size_t>(tensor)] = next_id<MemoryId>(result.tree.memories);
     result.tree.memories.push_back(memory);
 }

@@ -44,7 +44,7 @@ void Chooser::choose_order() {
 }
 
 void Chooser::choose_prefetch() {
-    if (group_.packed.empty() || group_.rows < 0 || !group_.contraction) return;
+    if (group_.packed.empty() || group_.rows < 0 || !group_.contraction || target_.has_workgroups()) return;
     int64_t rows = rows_sharing(group_.packed[0].read, group_.lanes),
             bytes_of_panel = target_.vector_bytes * group_.vectors;
     for (AxisId axis : group_.reduced) bytes_of_panel *= std::min<int64_t>(hint(axis), 1 << 16);
@@ -104,7 +104,7 @@ void Chooser::choose() {
         group_.row_sizes = {1};
         return;
     }
-    narrow_few_lanes();
+    if (!target_.has_workgroups()) narrow_few_lanes();
     choose_rows();
     choose_packing();
     if (!group_.transposed) widen_narrow_lanes();
@@ -120,7 +120,7 @@ void Chooser::choose() {
     for (EquationIndex index : writes_)
         written += static_cast<double>(bytes(kernel_.tensor(equation(index).tensor).dtype));
     for (AxisId axis : group_.axes) written *= static_cast<double>(hint(axis));
-    group_.non_temporal = single_ && group_.reductions.empty() && written > static_cast<double>(target_.l3_bytes);
+    group_.non_temporal = single_ && !target_.has_workgroups() && group_.reductions.empty() && written > static_cast<double>(target_.l3_bytes);
 }
 
 namespace {

@@ -50,6 +50,7 @@ AxisId Chooser::rows_that_share_lanes() const {
 void Chooser::choose_rows() {
     if (group_.reductions.empty()) {
         for (const ReadAccess& read : reads_) {
+            if (target_.has_workgroups()) break;  // lanes are no vectors that could be transposed
             if (movements_.of(read.value, group_.lanes) != Movement::strided) continue;
             for (AxisId axis : group_.axes) {
                 if (axis == group_.lanes || !movements_.are_neighbours(read.value, axis)) continue;

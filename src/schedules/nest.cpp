@@ -40,7 +40,7 @@ Lanes::Mask Nest::mask() const {
     const bool in_own_border = part_.border && part_.border->axis == group_.lanes;
     const bool fills_vector = assembly_.kernel.hint(group_.lanes) >= group_.width;
     if (by_vectors && fills_vector && !in_own_border && may_repeat_lanes()) return Lanes::Mask::shifted;
-    if (part_.border) return Lanes::Mask::always;
+    if (part_.border || assembly_.target.has_workgroups()) return Lanes::Mask::always;
     const int64_t least = (by_vectors ? 1 : int64_t{group_.vectors}) * group_.width;
     if (assembly_.kernel.hint(group_.lanes) < least) return Lanes::Mask::always;
     if (stream) {

@@ -164,7 +164,9 @@ Scheduled scheduled_in_tasks(const Kernel& kernel, const Target& target) {
 
 Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     if (auto correct = verify(kernel); !correct) return fail(correct.error());
-    const bool packs = target.vector_bytes >= choice_numbers::least_packing_vector;
+    // What moves elements between the lanes of a vector is nothing for lanes that are invocations.
+    const bool vectors_move = !target.has_workgroups();
+    const bool packs = vectors_move && target.vector_bytes >= choice_numbers::least_packing_vector;
     const std::optional<Kernel> ascending = packs ? with_ascending_places(kernel) : std::nullopt;
     const Kernel& given = ascending ? *ascending : kernel;
     // Vectors of steps are for scans, digits for what has none.
@@ -173,8 +175,8 @@ Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     const Kernel& whole = vectors ? *vectors : written ? *written : given;
     const std::optional<Kernel> joined = with_joined_dimensions(whole);
     const Kernel& neighbours = joined ? *joined : whole;
-    const std::optional<Kernel> aside = with_rows_aside(neighbours);
-    const std::optional<Kernel> cut = aside ? std::nullopt : in_step_blocks(neighbours);
+    const std::optional<Kernel> aside = vectors_move ? with_rows_aside(neighbours) : std::nullopt;
+    const std::optional<Kernel> cut = aside || !vectors_move ? std::nullopt : in_step_blocks(neighbours);
     const Kernel& in_blocks = aside ? *aside : cut ? *cut : neighbours;
     const std::optional<Kernel> apart = with_residues_apart(in_blocks);
     const Kernel& laid_out = apart ? *apart : in_blocks;

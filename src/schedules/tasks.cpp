@@ -19,6 +19,7 @@ int64_t product(int64_t a, int64_t b) {
 }
 
 using choice_numbers::enough_tasks;
+using choice_numbers::kept_in_arrays;
 using choice_numbers::kept_in_l2;
 
 class Cutter {
@@ -93,9 +94,10 @@ void Cutter::cut_lanes() {
             // Steps that run one after the other want whole vectors.
             const bool steps = group.runs_steps();
             if (stream && !steps && groups_.size() > 1 && group.packed.empty()) continue;
-            cut.step = std::max(cut.step, stream && !steps
-                                              ? round_up(std::min(cut.extent, choice_numbers::longest_stream), panel)
-                                              : panel);
+            cut.step =
+                std::max(cut.step, stream && !steps
+                                       ? round_up(std::min(cut.extent, choice_numbers::longest_stream(target_)), panel)
+                                       : panel);
             if (!group.packed.empty()) cut.panel = std::lcm(cut.panel, panel);
         }
         cut.step = round_up(cut.step, cut.panel);
@@ -142,7 +144,7 @@ void Cutter::widen_streams() {
         }
         if (panel == 0) continue;
         cut.step = round_up(cut.step, panel);
-        widen(cut, enough, [] { return true; }, [&] { return array_bytes() <= kept_in_l2(target_); });
+        widen(cut, enough, [] { return true; }, [&] { return array_bytes() <= kept_in_arrays(target_); });
     }
 }
 
@@ -202,8 +204,9 @@ void Cutter::cut_contraction(const PhaseGroup& group) {
     int64_t panels = divide_up(extent(group.lanes), panel), tiles = divide_up(m, group.maximum_rows);
     int64_t packed = product(product(element, k), extent(group.lanes)),
             row = std::max<int64_t>(1, product(element, k) / window);
-    int64_t small = group.maximum_rows * std::clamp<int64_t>(product(product(tiles, panels), batches) / enough_tasks, 1,
-                                                             choice_numbers::most_row_tiles);
+    int64_t small =
+        group.maximum_rows * std::clamp<int64_t>(product(product(tiles, panels), batches) / enough_tasks(target_), 1,
+                                                 choice_numbers::most_row_tiles);
     bool stays = packed <= kept_in_l2(target_), panels_first = !stays && product(row, m) <= kept_in_l2(target_);
     int64_t block = stays || panels_first ? small
                                           : std::max<int64_t>(choice_numbers::least_row_tiles * group.maximum_rows,
@@ -246,10 +249,10 @@ void Cutter::cut_phases() {
         if (group.rows < 0 || !contains(kernel_.common, group.rows)) continue;
         TaskCut* cut = find(group.rows);
         int64_t mr = group.maximum_rows,
-                most = group.contraction ? std::max(mr, choice_numbers::rows_of_several_phases / mr * mr) : mr;
+                most = group.contraction ? std::max(mr, choice_numbers::rows_of_several_phases(target_) / mr * mr) : mr;
         int64_t n = std::max<int64_t>(1, cut->extent), blocks = divide_up(n, most), others = this->others(*cut);
         // As many blocks for each core: one left over would cost as much as a whole round of them.
-        if (product(blocks, others) < enough_tasks) {
+        if (product(blocks, others) < enough_tasks(target_)) {
             blocks = std::min(
                 divide_up(n, mr),
                 round_up(std::max<int64_t>(blocks, divide_up(choice_numbers::rounds_of_cores * target_.cores, others)),
@@ -259,7 +262,7 @@ void Cutter::cut_phases() {
         const int64_t least = std::max(cut->step, round_up(mr, cut->panel));
         const int64_t step = round_up(divide_up(n, std::max<int64_t>(1, blocks)), cut->panel);
         for (cut->step = std::max(cut->step, step); cut->step > least; cut->step = least) {
-            if (array_bytes() <= kept_in_l2(target_)) break;
+            if (array_bytes() <= kept_in_arrays(target_)) break;
         }
     }
 }
@@ -300,7 +303,7 @@ void Cutter::outweigh_light() {
         const int64_t again = product(least_share, most(false));
         widen(
             cut, choice_numbers::rounds_of_cores * target_.cores, [&] { return most(true) < again; },
-            [&] { return array_bytes() <= kept_in_l2(target_); });
+            [&] { return array_bytes() <= kept_in_arrays(target_); });
     }
 }
 
@@ -312,7 +315,8 @@ void Cutter::share_conditions() {
             if (!inner || conditions_of_data(kernel_, group, cut.axis).empty()) continue;
             const int64_t before = cut.step;
             cut.step = std::max(before, divide_up(cut.extent, choice_numbers::rounds_of_cores * target_.cores));
-            while (cut.step > before && array_bytes() > kept_in_l2(target_)) cut.step = std::max(before, cut.step / 2);
+            while (cut.step > before && array_bytes() > kept_in_arrays(target_))
+                cut.step = std::max(before, cut.step / 2);
         }
     }
 }
@@ -322,14 +326,14 @@ void Cutter::grow_tasks() {
     for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
         TaskCut* cut = find(*at);
         const int64_t other = others(*cut);
-        int64_t wanted = choice_numbers::task_elements / std::max<int64_t>(1, elements());
+        int64_t wanted = choice_numbers::task_elements(target_) / std::max<int64_t>(1, elements());
         int64_t counts = divide_up(cut->extent, cut->step);
-        int64_t allowed = divide_up(product(counts, other), enough_tasks);
+        int64_t allowed = divide_up(product(counts, other), enough_tasks(target_));
         int64_t factor = std::clamp<int64_t>(std::min(wanted, allowed), 1, std::max<int64_t>(1, counts));
         int64_t before = cut->step;
         cut->step = product(before, factor);
         if (!has_steps()) {
-            if (factor > 1 && array_bytes() > kept_in_l2(target_)) cut->step = before;
+            if (factor > 1 && array_bytes() > kept_in_arrays(target_)) cut->step = before;
             continue;
         }
         // Each step goes through all of the arrays.

@@ -17,6 +17,11 @@ namespace heddle::choice_numbers {
 // Bytes. What is to stay in a cache beside what streams through it may take half. Design.
 inline int64_t kept_in_l1(const Target& target) { return target.l1_bytes / 2; }
 inline int64_t kept_in_l2(const Target& target) { return target.l2_bytes / 2; }
+// A task's arrays: of a workgroup all of its memory but what lanes exchange values by.
+inline constexpr int64_t exchange_bytes = 1024;
+inline int64_t kept_in_arrays(const Target& target) {
+    return target.has_workgroups() ? target.workgroup_bytes - exchange_bytes : kept_in_l2(target);
+}
 // What the steps of a scan touch in a band of rows, so that it stays in L2. Measured, 512 x 512, bands of 128 kB, 512
 // kB, 1 MB and none: heat 42, 42, 43, 51 ms; waves 41, 44, 44, 81; reaction and diffusion 28, 19, 21, 30.
 inline int64_t band_bytes(const Target& target) { return target.l2_bytes / 4; }
@@ -156,9 +161,13 @@ inline constexpr int64_t steps_ahead = 16;
 
 // Of one launch, from which cutting further gains nothing: spares for uneven cores. Design; must not shrink cache
 // blocks (measured: 201 -> 150 where it did).
-inline constexpr int64_t enough_tasks = 32;
-inline constexpr int64_t task_elements = 16384;  // of a stream or of rows, at least: some us a task. Design
-inline constexpr int64_t longest_stream = 4096;  // elements of the lane axis in one task. Design
+// Cores that run workgroups have several at a time, whose waiting for memory they hide by one another, and begin one in
+// no time. Design.
+inline int64_t enough_tasks(const Target& target) { return target.has_workgroups() ? 8 * target.cores : 32; }
+// Elements of a stream or of rows, at least: some us a task. Design
+inline int64_t task_elements(const Target& target) { return target.has_workgroups() ? 1024 : 16384; }
+// Elements of the lane axis in one task. Design
+inline int64_t longest_stream(const Target& target) { return target.has_workgroups() ? 1024 : 4096; }
 inline constexpr int64_t most_row_tiles = 8;     // of one task beside a panel that stays in L2. Design
 inline constexpr int64_t least_row_tiles = 2;    // of a row block that L2 bounds. Design
 inline constexpr int64_t whole_image_row = 512;  // rows: up to so many are not cut where others lie outside. Design
@@ -166,7 +175,8 @@ inline constexpr int64_t transposed_rows = 64;   // of a task. Design
 inline constexpr int64_t pooled_row_tiles = 8;   // of a task. Design
 // Of a task of several phases with a contraction. Measured on attention: 6 to 192 rows within 10 %; a product and its
 // layer norm with 2.4 MB of weights: 6, 12, 24, 48, 128 rows 1103, 973, 909, 800, 744 us.
-inline constexpr int64_t rows_of_several_phases = 48;
+// Workgroups have less memory, and are to be many: their rows are a tile's.
+inline int64_t rows_of_several_phases(const Target& target) { return target.has_workgroups() ? 1 : 48; }
 inline constexpr int64_t rounds_of_cores = 2;  // blocks a core that a short launch still has. Design
 
 // Rounds of a scan's phases, between which all cores wait for all: what such a barrier counts in launches, with the

@@ -103,9 +103,14 @@ struct Target {
         if (!devices.empty()) return TargetLevel::machine;
         return host ? TargetLevel::device_with_host : TargetLevel::device;
     }
-    // AVX-512: a masked access costs what a plain one does.
+    // Tasks are workgroups, with an invocation a lane.
+    bool has_workgroups() const { return workgroup_bytes > 0; }
+    // AVX-512: a masked access costs what a plain one does. So it is where every lane has its own.
     bool has_mask_registers() const { return vector_bytes >= 64; }
-    int lanes(int64_t element_bytes) const { return static_cast<int>(vector_bytes / element_bytes); }
+    // Registers of invocations have 32 bits, whatever the element.
+    int lanes(int64_t element_bytes) const {
+        return static_cast<int>(vector_bytes / (has_workgroups() ? 4 : element_bytes));
+    }
 };
 
 // Of JSON text: schema.h's fields, "tag" for one of the built-in tags (tags.h), which the other keys are merged over.

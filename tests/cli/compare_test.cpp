@@ -90,5 +90,12 @@ TEST_F(Compare, wrong_requests) {
     EXPECT_EQ(outcome.status, 2);
 }
 
+TEST_F(Compare, a_page_is_compiled_alone) {
+    auto outcome = heddle({"compile", model_, "--target", "webgpu", "--target", "native", "-o", path("page")});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_CONTAINS(outcome.errors, "error[cli.compile_target]");
+    EXPECT_FALSE(std::filesystem::exists(path("page")));
+}
+
 }  // namespace
 }  // namespace heddle

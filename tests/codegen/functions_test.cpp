@@ -277,6 +277,42 @@ TEST(Functions, SelectionsFollowRareSteps) {
     }
 }
 
+// What float32 alone gives, of everything but subnormal results (which such devices may flush) and far angles.
+TEST(Functions, SingleUnitsAreNearlyAsAccurate) {
+    std::mt19937 random(4);
+    std::vector<float> x, y;
+    for (int i = 0; i < 100000; i++) {
+        x.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
+        y.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
+    }
+    for (float width : {1.0f, 12.0f, 80.0f, 9000.0f}) {
+        std::uniform_real_distribution<float> uniform(-width, width);
+        for (int i = 0; i < 50000; i++) x.push_back(uniform(random)), y.push_back(uniform(random) / 100);
+    }
+    for (float a : special_values<float>())
+        for (float b : special_values<float>()) x.push_back(a), y.push_back(b);
+    const std::set<ScalarOp> angles = {ScalarOp::sin, ScalarOp::cos, ScalarOp::tan};
+    for (ScalarOp op : with_recipes()) {
+        const Recipe* found = recipe(op, DType::float32, Units::single);
+        EXPECT_EQ(found == nullptr, op == ScalarOp::log_gamma || op == ScalarOp::digamma);
+        if (!found) continue;
+        for (const Step& step : found->steps) ASSERT_NE(step.type, StepType::float64) << heddle::info(op).name;
+        std::vector<float> got(x.size());
+        interpret(*found, x.data(), y.data(), got.data(), x.size());
+        double worst = 0;
+        size_t at = 0;
+        for (size_t i = 0; i < x.size(); i++) {
+            if (angles.contains(op) && std::abs(x[i]) > single_angle) continue;
+            const Long exact = reference(op, x[i], y[i]);
+            if (std::abs(exact) < 0x1p-126L && exact != 0) continue;
+            const double error = error_in_ulps(got[i], exact, exact);
+            if (error > worst) worst = error, at = i;
+        }
+        EXPECT_LE(worst, heddle::info(op).ulps)
+            << heddle::info(op).name << " at " << x[at] << ", " << y[at] << ": " << got[at];
+    }
+}
+
 TEST(Functions, InstructionsHaveNoRecipe) {
     EXPECT_EQ(recipe(ScalarOp::add, DType::float32, Units::plain), nullptr);
     EXPECT_EQ(recipe(ScalarOp::exp, DType::int32, Units::plain), nullptr);

@@ -68,6 +68,8 @@ void run_step(const Step& s, const std::vector<uint64_t>& slots, uint64_t* out, 
     case Primitive::divide: floats([&](size_t i) { return f(a[i]) / f(b[i]); }); break;
     case Primitive::multiply_add: floats([&](size_t i) { return std::fma(f(a[i]), f(b[i]), f(c[i])); }); break;
     case Primitive::square_root: floats([&](size_t i) { return std::sqrt(f(a[i])); }); break;
+    case Primitive::pinned: std::copy(a, a + n, out); break;
+    case Primitive::round_even: floats([&](size_t i) { return std::nearbyint(f(a[i])); }); break;
     case Primitive::scale: floats([&](size_t i) { return scaled(f(a[i]), f(b[i])); }); break;
     case Primitive::exponent_of: floats([&](size_t i) { return std::logb(f(a[i])); }); break;
     case Primitive::significand_of: floats([&](size_t i) { return significand(f(a[i])); }); break;
@@ -85,6 +87,9 @@ void run_step(const Step& s, const std::vector<uint64_t>& slots, uint64_t* out, 
     case Primitive::bits_of:
     case Primitive::float_of_bits: std::copy(a, a + n, out); break;
     case Primitive::float_of_integer: floats([&](size_t i) { return F(static_cast<Signed>(a[i])); }); break;
+    case Primitive::integer_of_float:
+        integers([&](size_t i) { return std::abs(f(a[i])) < F(0x1p31) ? static_cast<Signed>(f(a[i])) : Signed(0); });
+        break;
     case Primitive::integer_add: integers([&](size_t i) { return a[i] + b[i]; }); break;
     case Primitive::integer_subtract: integers([&](size_t i) { return a[i] - b[i]; }); break;
     case Primitive::bit_and: integers([&](size_t i) { return a[i] & b[i]; }); break;

@@ -1,0 +1,149 @@
+#include "backends/wgsl/wgsl_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "codegen/functions.h"
+
+namespace heddle::backends {
+namespace {
+
+using schedules::Expression;
+using schedules::Tree;
+
+bool is_long(DType dtype) { return dtype == DType::int64 || dtype == DType::uint64; }
+
+// The largest magnitudes that integers may have, by rough rules.
+class Magnitudes {
+public:
+    explicit Magnitudes(const Tree& tree) : tree_(tree) {
+        for (const Expression& e : tree.expressions) most_.push_back(of(e));
+    }
+    double most(size_t expression) const { return most_[expression]; }
+
+private:
+    double operand(const Expression& e, size_t i) const { return most_[e.operands[i]]; }
+
+    static double of_type(DType dtype) {
+        if (is_long(dtype)) return 0x1p30;  // of what is read: checked
+        const bool is_signed = info(dtype).kind == DTypeClass::signed_integer;
+        return std::ldexp(1, info(dtype).bits - (is_signed ? 1 : 0)) - (is_signed ? 0 : 1);
+    }
+
+    double of(const Expression& e) const {
+        if (!is_integer(e.dtype)) return 0;
+        const double own = unbounded(e);
+        // Narrower types wrap, as they do everywhere.
+        return is_long(e.dtype) ? own : std::min(own, of_type(e.dtype));
+    }
+
+    double unbounded(const Expression& e) const {
+        switch (e.kind) {
+        case Expression::Kind::integer: return std::abs(static_cast<double>(e.integer));
+        case Expression::Kind::number: return 0x1p30;  // an extent or a literal of the data: checked with the launch
+        case Expression::Kind::index: {
+            if (e.affine.values.empty()) return 0x1p30;  // a place: of a buffer that a device has
+            double sum = 0;
+            for (const auto& [value, factor] : e.affine.values)
+                sum += most_[value] * (factor.launch ? 0x1p30 : std::abs(static_cast<double>(factor.value)));
+            return e.affine.terms.empty() && e.affine.constant.is(0) ? sum : sum + 0x1p30;
+        }
+        case Expression::Kind::cast: {
+            const Expression& from = tree_.expression(e.operands[0]);
+            if (is_bool(from.dtype)) return 1;
+            return is_float(from.dtype) ? 0x1p31 - 1 : operand(e, 0);  // saturates
+        }
+        case Expression::Kind::select: return std::max(operand(e, 1), operand(e, 2));
+        case Expression::Kind::check: return operand(e, 0);
+        case Expression::Kind::let: return most_[tree_.let(e.let_id()).value];
+        case Expression::Kind::scalar: return of_operation(e);
+        case Expression::Kind::load: return of_type(e.dtype);
+        default: return is_long(e.dtype) ? INFINITY : of_type(e.dtype);  // accumulators: of so many terms
+        }
+    }
+
+    double of_operation(const Expression& e) const {
+        switch (e.op) {
+        case ScalarOp::add:
+        case ScalarOp::subtract: return operand(e, 0) + operand(e, 1);
+        case ScalarOp::multiply: return operand(e, 0) * operand(e, 1);
+        case ScalarOp::minimum:
+        case ScalarOp::maximum: return std::max(operand(e, 0), operand(e, 1));
+        case ScalarOp::modulo:
+        case ScalarOp::truncate_remainder: return operand(e, 1);
+        case ScalarOp::floor_divide:
+        case ScalarOp::truncate_divide:
+        case ScalarOp::negate:
+        case ScalarOp::absolute:
+        case ScalarOp::shift_right: return operand(e, 0);
+        case ScalarOp::sign: return 1;
+        default: return is_long(e.dtype) ? INFINITY : of_type(e.dtype);
+        }
+    }
+
+    const Tree& tree_;
+    std::vector<double> most_;
+};
+
+bool has_lanes(const schedules::Block& block, int lanes) {
+    return std::ranges::all_of(block, [&](const schedules::Statement& statement) {
+        return std::visit(
+            [&](const auto& node) {
+                if constexpr (requires { node.body; }) {
+                    if constexpr (requires { node.width; }) {
+                        if (node.width != lanes && node.width != 1) return false;
+                    }
+                    return has_lanes(node.body, lanes);
+                } else {
+                    return true;
+                }
+            },
+            statement.node);
+    });
+}
+
+}  // namespace
+
+Result<void> check_wgsl(const Tree& tree, int lanes) {
+    const auto refuse = [&](const char* code, std::string summary, std::string reason, std::string remedy) {
+        return fail({.code = code,
+                     .summary = std::move(summary),
+                     .reason = std::move(reason),
+                     .remedy = std::move(remedy),
+                     .params = {{"kernel", tree.name}}});
+    };
+    for (const schedules::Memory& memory : tree.memories) {
+        if (memory.dtype == DType::float64)
+            return refuse("backends.wgsl_type", fmt::format("'{}' is float64", memory.name), "WebGPU has no float64",
+                          "compute in float32");
+    }
+    if (!has_lanes(tree.body, lanes))
+        return refuse("backends.wgsl_construct", "a kernel is scheduled for other lanes than those of workgroups",
+                      fmt::format("a workgroup has {} lanes", lanes), "plan for the target that it is compiled for");
+    const Magnitudes magnitudes(tree);
+    for (size_t i = 0; i < tree.expressions.size(); i++) {
+        const Expression& e = tree.expressions[i];
+        if (e.dtype == DType::float64)
+            return refuse("backends.wgsl_type", "a value is computed in float64", "WebGPU has no float64",
+                          "compute in float32");
+        if (e.kind == Expression::Kind::scalar && is_float(e.dtype) &&
+            codegen::recipe(e.op, DType::float32, codegen::Units::plain) &&
+            !codegen::recipe(e.op, DType::float32, codegen::Units::single))
+            return refuse("backends.wgsl_function",
+                          fmt::format("there is no code for {} without float64", info(e.op).name),
+                          "WebGPU has no float64", "leave this function to the host");
+        if (is_long(e.dtype) && !(magnitudes.most(i) <= 0x1p31))
+            return refuse("backends.wgsl_integer", "integers of 64 bits may be computed that do not fit 32",
+                          "WGSL has integers of 32 bits", "compute in int32, or leave this to the host");
+        if (e.kind == Expression::Kind::cast && is_long(e.dtype) &&
+            tree.expression(e.operands[0]).dtype == DType::uint32)
+            return refuse("backends.wgsl_integer", "a uint32 becomes an integer of 64 bits",
+                          "WGSL has integers of 32 bits", "compute in int32, or leave this to the host");
+    }
+    return {};
+}
+
+}  // namespace heddle::backends

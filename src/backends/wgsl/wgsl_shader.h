@@ -1,0 +1,41 @@
+// Scheduled trees as WGSL, a module a tree: a task is a workgroup, a lane an invocation (docs/webgpu.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/tree.h"
+#include "support/diagnostic.h"
+#include "target/target.h"
+
+namespace heddle::backends {
+
+// A WebGPU device with the limits that every one has: workgroups of 64 lanes. Figures are those of a small GPU.
+Target webgpu_target();
+
+// A module and what a dispatch of it binds: group 0, binding 0 is the launch (a uniform buffer), then buffers in order.
+struct WgslShader {
+    struct Binding {
+        enum class What : uint8_t { buffer, status, scratch };
+        What what = What::buffer;
+        int32_t buffer = -1;  // of the tree's
+        bool written = false;
+    };
+    std::string text;               // the entry is `main`
+    std::vector<Binding> bindings;  // from binding 1 on
+    int64_t launch_words = 0;       // of 32 bits, a multiple of 4: see launch_words below
+    int64_t workgroup_bytes = 0;    // that a workgroup shares
+    int64_t scratch_words = 0;      // of a workgroup, in the scratch buffer
+    int workgroup_size = 0;
+};
+
+// What a dispatch finds in its uniform buffer: first task, tasks of the whole launch, the launch's number (for failures),
+// groups along x, zero (WgslCode::pinned); then of each of the tree's buffers the elements before coordinate zero; then the tree's numbers, floats
+// of them as bits of a float32.
+inline constexpr int64_t launch_head_words = 5;
+
+// `scratch_bytes`: the most that a launch of the tree has. Codes backends.wgsl_type (float64), backends.wgsl_function (no code without
+// float64), backends.wgsl_integer (64 bits may be needed), backends.wgsl_construct.
+Result<WgslShader> wgsl_shader(const schedules::Tree& tree, const Target& target, int64_t scratch_bytes);
+
+}  // namespace heddle::backends

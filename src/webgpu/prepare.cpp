@@ -1,0 +1,38 @@
+#include "webgpu/prepare.h"
+
+#include <map>
+
+#include "runtime/prepared.h"
+
+namespace heddle::webgpu {
+
+Result<Prepared> prepare_here(const plan::Plan& plan, const Target& host, runtime::KernelCache& kernels,
+                              ThreadPool& pool) {
+    // Only what prepare launches is compiled.
+    plan::Plan here = plan;
+    here.target = host;
+    here.trees.clear();
+    here.keys.clear();
+    here.run.clear();
+    here.scratch_bytes = 0;
+    std::map<int32_t, int32_t> trees;
+    for (plan::Batch& batch : here.prepare) {
+        for (plan::Launch& launch : batch) {
+            const auto [known, is_new] = trees.try_emplace(launch.tree, static_cast<int32_t>(here.trees.size()));
+            if (is_new) {
+                const auto& tree = plan.trees[static_cast<size_t>(launch.tree)];
+                here.trees.push_back(tree);
+                here.keys.push_back(schedules::key(*tree, host));
+            }
+            launch.tree = known->second;
+            here.scratch_bytes = std::max(here.scratch_bytes, launch.scratch_bytes);
+        }
+    }
+    runtime::KernelCounts counts;
+    auto compiled = kernels.kernels(here, pool.threads(), &counts);
+    if (!compiled) return fail(std::move(compiled.error()));
+    runtime::PreparedStore store;
+    return runtime::prepare(here, *compiled, pool, store, nullptr, nullptr);
+}
+
+}  // namespace heddle::webgpu

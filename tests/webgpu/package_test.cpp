@@ -1,0 +1,206 @@
+// Plans as packages for WebGPU: what is bound, what shares memory, what does not fit; and as files.
+#include "webgpu/package.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "backends/llvm/llvm_backend.h"
+#include "backends/wgsl/wgsl_shader.h"
+#include "helpers/files.h"
+#include "helpers/programs.h"
+#include "helpers/running.h"
+#include "helpers/test_folder.h"
+#include "webgpu/export.h"
+#include "webgpu/prepare.h"
+#include "webgpu/web_files.h"
+
+namespace heddle::webgpu {
+namespace {
+
+Result<Package> package_of(const Graph& graph, const plan::PlanOptions& options = {}) {
+    auto plan = plan::make_plan(graph, backends::webgpu_target(), options);
+    EXPECT_TRUE(plan) << (plan ? "" : render(plan.error()));
+    if (!plan) return fail(plan.error());
+    EXPECT_TRUE(plan->notes.empty()) << render(plan->notes);
+    runtime::KernelCache kernels(std::make_shared<backends::LlvmBackend>());
+    ThreadPool pool(1);
+    auto prepared = prepare_here(*plan, detect_host(), kernels, pool);
+    EXPECT_TRUE(prepared) << (prepared ? "" : render(prepared.error()));
+    if (!prepared) return fail(prepared.error());
+    return make_package(std::make_shared<const plan::Plan>(std::move(*plan)), std::move(*prepared));
+}
+
+Package sound(const Graph& graph, const plan::PlanOptions& options = {}) {
+    auto package = package_of(graph, options);
+    EXPECT_TRUE(package) << (package ? "" : render(package.error()));
+    if (!package) return {};
+    const auto verified = verify(*package);
+    EXPECT_TRUE(verified) << (verified ? "" : render(verified.error()));
+    return std::move(*package);
+}
+
+std::string code_of(const Result<Package>& package) { return package ? "" : package.error().front().code; }
+std::string code_of(const Result<void>& done) { return done ? "" : done.error().front().code; }
+
+// Elementwise operations, products and softmaxes of what was made before, each alone so that memory is shared.
+Graph random_graph(uint64_t seed, size_t calls) {
+    std::mt19937_64 random(seed);
+    std::vector<std::string> made = {"a", "b"};
+    std::string text;
+    const auto any = [&] { return made[random() % made.size()]; };
+    for (size_t i = 0; i < calls; i++) {
+        const std::string name = "t" + std::to_string(i);
+        static const char* const forms[] = {"add({}, {})", "mul({}, {})", "matmul({}, {})", "matmul({}, {})",
+                                            "softmax({})", "softmax({})", "transpose({})"};
+        std::string call = forms[random() % std::size(forms)];
+        for (size_t at = call.find("{}"); at != std::string::npos; at = call.find("{}")) call.replace(at, 2, any());
+        text += name + " = " + call + "\n";
+        made.push_back(name);
+    }
+    text += "y = mul(" + made.back() + ", 2.0)";
+    return graph_of(text, {input("a", {24, 24}), input("b", {24, 24})});
+}
+
+TEST(Fusion16, NoDispatchBindsABufferTwiceThatItWrites) {
+    size_t dispatches = 0, shared = 0;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        const Package package = sound(random_graph(seed, 12 + seed % 20), {.fuse = seed % 2 != 0});
+        dispatches += package.dispatches.size();
+        for (const DeviceBuffer& buffer : package.buffers) shared += buffer.holds.size() > 1;
+    }
+    EXPECT_GT(dispatches, 200u);
+    EXPECT_GT(shared, 20u);  // memory is shared, or the check proves nothing
+}
+
+// The same check finds what a wrong package would do.
+TEST(Fusion16, TheCheckFindsWhatIsWrong) {
+    std::string text = "t0 = matmul(a, b)\n";
+    for (int i = 1; i < 8; i++) text += "t" + std::to_string(i) + " = matmul(t" + std::to_string(i - 1) + ", b)\n";
+    const Package package =
+        sound(graph_of(text + "y = softmax(t7)", {input("a", {24, 24}), input("b", {24, 24})}), {.fuse = false});
+    ASSERT_GT(package.dispatches.size(), 4u);
+    const auto damaged = [&](auto damage) {
+        Package copy = package;
+        damage(copy);
+        return code_of(verify(copy));
+    };
+    EXPECT_EQ(damaged([](Package&) {}), "");
+    EXPECT_EQ(damaged([](Package& p) {
+                  auto& buffers = p.dispatches[0].buffers;
+                  std::ranges::fill(buffers, buffers[0]);
+              }),
+              "webgpu.broken");
+    EXPECT_EQ(damaged([](Package& p) { p.dispatches[1].buffers.pop_back(); }), "webgpu.broken");
+    EXPECT_EQ(damaged([](Package& p) { p.dispatches[1].buffers[0] = -1; }), "webgpu.broken");
+    EXPECT_EQ(damaged([](Package& p) { p.dispatches[1].groups_x = 65536; }), "webgpu.broken");
+    EXPECT_EQ(damaged([](Package& p) { p.dispatches[1].launch += 4; }), "webgpu.broken");
+    EXPECT_EQ(damaged([](Package& p) { p.launches[static_cast<size_t>(p.dispatches[1].launch) + 1] += 100000; }),
+              "webgpu.broken");
+    EXPECT_EQ(damaged([](Package& p) { p.kernels[0].workgroup_bytes = 1 << 20; }), "webgpu.broken");
+    EXPECT_EQ(damaged([](Package& p) {
+                  for (DeviceBuffer& buffer : p.buffers)
+                      if (buffer.holds.size() > 1) buffer.bytes = 4;
+              }),
+              "webgpu.broken");
+    EXPECT_EQ(damaged([](Package& p) {  // all of the workspace in one place
+                  std::vector<int32_t> all;
+                  for (DeviceBuffer& buffer : p.buffers) {
+                      const bool is_workspace =
+                          !buffer.holds.empty() &&
+                          p.plan->buffers[static_cast<size_t>(buffer.holds[0])].kind == plan::Buffer::Kind::workspace;
+                      if (is_workspace) all.insert(all.end(), buffer.holds.begin(), buffer.holds.end());
+                  }
+                  for (DeviceBuffer& buffer : p.buffers)
+                      if (!buffer.holds.empty() && buffer.holds[0] == all[0]) buffer.holds = all;
+              }),
+              "webgpu.broken");
+}
+
+// Groups along one axis end at 65,535: more go along two.
+TEST(Fusion19, ManyTasksGoAlongTwoAxes) {
+    const Package package = sound(graph_of("y = cumsum(x, axis: 1)", {input("x", {70000, 3})}));
+    ASSERT_EQ(package.dispatches.size(), 1u);
+    const Dispatch& dispatch = package.dispatches[0];
+    const int64_t tasks = package.launches[static_cast<size_t>(dispatch.launch) + 1];
+    EXPECT_LE(dispatch.groups_x, 65535);
+    EXPECT_GE(dispatch.groups_x * dispatch.groups_y, tasks);
+    Package many = package;
+    many.dispatches[0].groups_x = tasks - 1;
+    many.dispatches[0].groups_y = 1;
+    EXPECT_EQ(code_of(verify(many)), "webgpu.broken");
+}
+
+TEST(Fusion20, TheExampleIsOneKernel) {
+    const Package package = sound(graph_of("p = transpose(x, perm: [0, 2, 1, 3]); g = gelu(p); e = exp(g); y = cos(e)",
+                                           {input("x", {2, 3, 64, 48})}));
+    ASSERT_EQ(package.dispatches.size(), 1u);
+    EXPECT_EQ(package.workspace_bytes, 0);
+    EXPECT_EQ(package.kernels[0].written, (std::vector<bool>{false, true}));
+}
+
+// Its limits are asked of the device; the target's are never exceeded.
+TEST(Fusion20, LimitsAreThoseOfTheKernels) {
+    const Package package = sound(graph_of("y = matmul(x, w)", {input("x", {100, 70}), input("w", {70, 200})}));
+    int64_t storage = 0, binding = 0;
+    for (const Limit& limit : limits_of(package)) {
+        if (limit.name == "maxStorageBuffersPerShaderStage") storage = limit.value;
+        if (limit.name == "maxStorageBufferBindingSize") binding = limit.value;
+    }
+    EXPECT_GE(storage, 3);
+    EXPECT_LE(storage, 8);
+    EXPECT_EQ(binding, 100 * 200 * 4);
+}
+
+// What is one equation is one kernel, however much it reads: it is refused where no device must take it.
+TEST(Fusion20, KernelsBindAtMostEightBuffers) {
+    std::vector<ProgramInput> inputs;
+    std::string text = "s0 = mul(x0, 2.0)\n";
+    for (int i = 0; i < 12; i++) inputs.push_back(input("x" + std::to_string(i), {100}));
+    for (int i = 1; i < 12; i++)
+        text += "s" + std::to_string(i) + " = add(s" + std::to_string(i - 1) + ", x" + std::to_string(i) + ")\n";
+    EXPECT_EQ(code_of(package_of(graph_of(text + "y = exp(s11)", inputs))), "webgpu.limit");
+    text = "";
+    for (int i = 0; i < 12; i++) text += "y" + std::to_string(i) + " = mul(x" + std::to_string(i) + ", 2.0)\n";
+    const Package package = sound(graph_of(text, inputs));
+    for (const Dispatch& dispatch : package.dispatches) EXPECT_LE(dispatch.buffers.size(), 8u);
+}
+
+TEST(Package, RefusesWhatNoDeviceMustHave) {
+    EXPECT_EQ(code_of(package_of(graph_of("y = add(x, x)", {input("x", {6000, 6000})}))), "webgpu.limit");
+    EXPECT_EQ(code_of(package_of(graph_of("y = add(x, x)", {input("x", {6}, DType::float64)}))), "backends.wgsl_type");
+    EXPECT_EQ(code_of(package_of(graph_of("y = add(x, 5000000000)", {input("x", {6}, DType::int64)}))),
+              "webgpu.number");
+}
+
+TEST(Package, RefusesPlansForOneValue) {
+    auto plan = plan::make_plan(graph_of("y = add(x, x)", {input("x", {6})}), backends::webgpu_target());
+    ASSERT_TRUE(plan);
+    plan->decided.emplace(0, TensorData(DType::float32, {6}));
+    EXPECT_EQ(code_of(make_package(std::make_shared<const plan::Plan>(std::move(*plan)), Prepared(8))),
+              "webgpu.decided");
+}
+
+TEST(Fusion20, FilesAreWrittenWithTheLoader) {
+    TestFolder folder;
+    const std::string path = folder.path.string() + "/page";
+    const Package package = sound(graph_of("y = matmul(x, w)", {input("x", {10, 7}), input("w", {7, 20})}));
+    auto files = write_package(package, nullptr, "product", path);
+    ASSERT_TRUE(files) << render(files.error());
+    for (const char* name : {"model.json", "kernel_0.wgsl", "launches.bin", "index.html", "heddle.js"})
+        EXPECT_TRUE(std::filesystem::exists(path + "/" + name)) << name;
+    EXPECT_EQ(file_text(path + "/heddle.js"), loader_script());
+    EXPECT_LT(loader_script().size(), 10000u);
+    EXPECT_NE(page().find("heddle.js"), std::string_view::npos);
+    const std::string json = file_text(path + "/model.json");
+    for (const char* key : {"\"buffers\"", "\"bindings\"", "\"dispatches\"", "\"limits\"", "\"check\": null"})
+        EXPECT_NE(json.find(key), std::string::npos) << key;
+    // A file stands where the folder is to be.
+    auto refused = write_package(package, nullptr, "product", path + "/heddle.js/page");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().front().code, "webgpu.folder");
+}
+
+}  // namespace
+}  // namespace heddle::webgpu
