@@ -4,10 +4,12 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
-#include "artefact/prepared_weights.h"
+#include "backends/llvm/llvm_backend.h"
+#include "runtime/prepare_here.h"
 
 namespace heddle::artefact {
 namespace {
@@ -122,7 +124,10 @@ std::unexpected<Diagnostics> not_open(const std::string& name, std::string found
 
 class ProgramMaker {
 public:
-    explicit ProgramMaker(const ProgramRequest& request) : request_(request) {}
+    explicit ProgramMaker(const ProgramRequest& request)
+        : request_(request),
+          pool_(static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))),
+          kernels_(std::make_shared<backends::LlvmBackend>()) {}
 
     Result<Program> make() {
         program_.name = request_.name;
@@ -182,7 +187,7 @@ private:
         if (!graph) return fail(std::move(graph.error()));
         auto plan = plan::make_plan(*graph, variant.target);
         if (!plan) return fail(std::move(plan.error()));
-        auto prepared = weights_.make(*plan, request_.progress);
+        auto prepared = runtime::prepare_here(*plan, host_, kernels_, pool_, prepared_);
         if (!prepared) return fail(std::move(prepared.error()));
         if (program_.inputs.empty() && program_.outputs.empty()) {
             if (auto taken = take_arguments(*plan); !taken) return fail(std::move(taken.error()));
@@ -262,7 +267,11 @@ private:
     const ProgramRequest& request_;
     Program program_;
     std::map<std::string, int64_t> fixed_;
-    WeightMaker weights_;
+    // Weights are made ready on this machine; what two plans make alike is made once.
+    const Target host_ = detect_host();
+    ThreadPool pool_;
+    runtime::KernelCache kernels_;
+    runtime::PreparedStore prepared_;
 };
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include "cli/compile_webgpu.h"
 #include "cli/support.h"
 #include "graph/complex.h"
+#include "runtime/prepare_here.h"
 #include "webgpu/export.h"
-#include "webgpu/prepare.h"
 
 namespace heddle::cli {
 namespace {
@@ -80,7 +80,8 @@ Result<void> compile_webgpu(const CompileOptions& options) {
     plan->input_names = source->input_names;
     plan->output_names = source->output_names;
     const auto engine = open_engine(options.threads, options.cache);
-    auto prepared = webgpu::prepare_here(*plan, engine->target, *engine->kernels, *engine->pool);
+    auto prepared =
+        runtime::prepare_here(*plan, engine->target, *engine->kernels, *engine->pool, *engine->prepared);
     if (!prepared) return fail(std::move(prepared.error()));
     auto package = webgpu::make_package(std::make_shared<const plan::Plan>(std::move(*plan)), std::move(*prepared));
     if (!package) return fail(std::move(package.error()));

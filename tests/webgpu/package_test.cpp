@@ -12,8 +12,8 @@
 #include "helpers/programs.h"
 #include "helpers/running.h"
 #include "helpers/test_folder.h"
+#include "runtime/prepare_here.h"
 #include "webgpu/export.h"
-#include "webgpu/prepare.h"
 #include "webgpu/web_files.h"
 
 namespace heddle::webgpu {
@@ -26,7 +26,8 @@ Result<Package> package_of(const Graph& graph, const plan::PlanOptions& options 
     EXPECT_TRUE(plan->notes.empty()) << render(plan->notes);
     runtime::KernelCache kernels(std::make_shared<backends::LlvmBackend>());
     ThreadPool pool(1);
-    auto prepared = prepare_here(*plan, detect_host(), kernels, pool);
+    runtime::PreparedStore store;
+    auto prepared = runtime::prepare_here(*plan, detect_host(), kernels, pool, store);
     EXPECT_TRUE(prepared) << (prepared ? "" : render(prepared.error()));
     if (!prepared) return fail(prepared.error());
     return make_package(std::make_shared<const plan::Plan>(std::move(*plan)), std::move(*prepared));

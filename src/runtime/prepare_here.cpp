@@ -1,14 +1,12 @@
-#include "webgpu/prepare.h"
+#include "runtime/prepare_here.h"
 
+#include <algorithm>
 #include <map>
 
-#include "runtime/prepared.h"
+namespace heddle::runtime {
 
-namespace heddle::webgpu {
-
-Result<Prepared> prepare_here(const plan::Plan& plan, const Target& host, runtime::KernelCache& kernels,
-                              ThreadPool& pool) {
-    // Only what prepare launches is compiled.
+Result<std::vector<Block>> prepare_here(const plan::Plan& plan, const Target& host, KernelCache& kernels,
+                                        ThreadPool& pool, PreparedStore& store) {
     plan::Plan here = plan;
     here.target = host;
     here.trees.clear();
@@ -28,11 +26,10 @@ Result<Prepared> prepare_here(const plan::Plan& plan, const Target& host, runtim
             here.scratch_bytes = std::max(here.scratch_bytes, launch.scratch_bytes);
         }
     }
-    runtime::KernelCounts counts;
+    KernelCounts counts;
     auto compiled = kernels.kernels(here, pool.threads(), &counts);
     if (!compiled) return fail(std::move(compiled.error()));
-    runtime::PreparedStore store;
-    return runtime::prepare(here, *compiled, pool, store, nullptr, nullptr);
+    return prepare(here, *compiled, pool, store, nullptr, nullptr);
 }
 
-}  // namespace heddle::webgpu
+}  // namespace heddle::runtime
