@@ -352,8 +352,9 @@ Command add_grad(CLI::App& app, GradOptions& options) {
 }
 
 Command add_compile(CLI::App& app, CompileOptions& options) {
-    auto* command = app.add_subcommand(
-        "compile", "Write a program that runs without Heddle: a library, an object or C (docs/compile.md), or a page (docs/webgpu.md)");
+    auto* command = app.add_subcommand("compile",
+                                       "Write a program that runs without Heddle: a library, an object or C "
+                                       "(docs/compile.md), or a page (docs/webgpu.md)");
     auto* model = command->add_option("model", options.model, "An ONNX model");
     model->type_name("MODEL.onnx");
     auto* call = command->add_option("--call", options.call, "Instead of a model: calls of operators");
@@ -366,26 +367,31 @@ Command add_compile(CLI::App& app, CompileOptions& options) {
     add_repeated(*command, "--bind", options.bindings,
                  "Sizes of dimensions that the model leaves open: one, or all of a range that the program is to take",
                  "batch=4,seq=8:512:8");
-    add_repeated(*command, "--target", options.targets,
-                 "The machine that it is for, as heddle targets names it, a file or native; repeated, and the first that "
-                 "runs is taken (x86-64-v4, then x86-64-v3); webgpu: a page, for one size",
-                 "TARGET");
+    add_repeated(
+        *command, "--target", options.targets,
+        "The machine that it is for, as heddle targets names it, a file or native; repeated, and the first that "
+        "runs is taken (x86-64-v4, then x86-64-v3); webgpu: a page, for one size",
+        "TARGET");
     check_words(*command->add_option("--emit", options.emit, "What to write")->capture_default_str(),
                 {"library", "object", "c"});
-    check_words(*command->add_option("--weights", options.weights, "Where weights lie: in it, or in a file to be mapped")
-                     ->capture_default_str(),
-                {"inside", "beside"});
+    check_words(
+        *command->add_option("--weights", options.weights, "Where weights lie: in it, or in a file to be mapped")
+             ->capture_default_str(),
+        {"inside", "beside"});
     command->add_option("--cc", options.compiler, "The C compiler that makes the part around the kernels, and links")
         ->capture_default_str()
         ->type_name("PROGRAM");
     add_repeated(*command, "--cc-flag", options.flags, "A flag for it; repeated", "FLAG");
     add_common(*command, options.common);
     add_rules(*command, options.rules);
-    add_repeated(*command, "--input", options.inputs,
-                 "The value of a model's input that shapes or branches follow from: the program takes no other; of a page: "
-                 "one that it compares with",
-                 "NAME=FILE");
-    command->add_option("--random", options.random_seed, "A page: make up the inputs that it compares with, from this seed")
+    add_repeated(
+        *command, "--input", options.inputs,
+        "The value of a model's input that shapes or branches follow from: the program takes no other; of a page: "
+        "one that it compares with",
+        "NAME=FILE");
+    command
+        ->add_option("--random", options.random_seed,
+                     "A page: make up the inputs that it compares with, from this seed")
         ->type_name("SEED");
     add_threads(*command, options.threads);
     add_work(*command, options.work);
@@ -574,20 +580,14 @@ int run(int count, char** arguments) {
     TargetsOptions targets_options;
     std::string shell;
     bool schema_of_targets = false;
-    const std::vector<Command> commands = {add_run(app, run_options),
-                                           add_check(app, check_options),
-                                           add_explain(app, explain_options),
-                                           add_compare(app, compare_options),
-                                           add_graph(app, graph_options),
-                                           add_grad(app, grad_options),
-                                           add_compile(app, compile_options),
-                                           add_verify(app, verify_options),
-                                           add_rewrite(app, rewrite_options),
-                                           add_cache_command(app, cache_options),
-                                           add_targets(app, targets_options),
-                                           add_conformance(app, conformance_options),
-                                           add_schema(app, schema_of_targets),
-                                           add_completion(app, shell, table)};
+    const std::vector<Command> commands = {
+        add_run(app, run_options),          add_check(app, check_options),
+        add_explain(app, explain_options),  add_compare(app, compare_options),
+        add_graph(app, graph_options),      add_grad(app, grad_options),
+        add_compile(app, compile_options),  add_verify(app, verify_options),
+        add_rewrite(app, rewrite_options),  add_cache_command(app, cache_options),
+        add_targets(app, targets_options),  add_conformance(app, conformance_options),
+        add_schema(app, schema_of_targets), add_completion(app, shell, table)};
     table = table_of(app);
     const bool json = asks_for_json(count, arguments);
     try {

@@ -106,6 +106,10 @@ private:
     void describe() {
         json_["inputs"] = ports(package_.inputs);
         json_["outputs"] = ports(package_.outputs);
+        for (size_t i = 0; i < package_.inputs.size(); i++) {
+            if (const auto& fixed = package_.inputs[i].fixed)
+                json_["inputs"][i]["fixed"] = weights_.add(bytes_of(*fixed));
+        }
         Json limits = Json::object();
         for (const Limit& limit : limits_of(package_)) limits[limit.name] = limit.value;
         json_["limits"] = std::move(limits);
@@ -126,17 +130,16 @@ private:
     }
 
     void add_buffers() {
-        Parts weights;
         Json buffers = Json::array();
         for (const DeviceBuffer& buffer : package_.buffers) {
             Json entry = {{"bytes", buffer.bytes}};
-            if (!buffer.content.empty()) entry["weights"] = weights.add(buffer.content);
+            if (!buffer.content.empty()) entry["weights"] = weights_.add(buffer.content);
             if (buffer.filling && *buffer.filling != 0) entry["fill"] = *buffer.filling;
             buffers.push_back(std::move(entry));
         }
-        json_["weights"] = weights.empty() ? Json(nullptr) : Json{{"file", "weights.bin"}};
+        json_["weights"] = weights_.empty() ? Json(nullptr) : Json{{"file", "weights.bin"}};
         json_["buffers"] = std::move(buffers);
-        if (!weights.empty()) files_.emplace_back("weights.bin", weights.padded());
+        if (!weights_.empty()) files_.emplace_back("weights.bin", weights_.padded());
     }
 
     void add_kernels() {
@@ -183,6 +186,7 @@ private:
     const Check* const check_;
     const std::string folder_;
     Json json_;
+    Parts weights_;
     std::vector<std::pair<std::string, std::string>> files_;
 };
 

@@ -51,13 +51,6 @@ public:
     }
 
     Result<Package> made() {
-        if (!plan_.decided.empty()) {
-            const std::string& input = plan_.input_names[static_cast<size_t>(plan_.decided.begin()->first)];
-            return fail({.code = "webgpu.decided",
-                         .summary = fmt::format("shapes or branches depend on the value of input '{}'", input),
-                         .reason = "a page takes any value",
-                         .remedy = "make it a constant of the model"});
-        }
         place_buffers();
         if (auto done = add_kernels(); !done) return fail(std::move(done.error()));
         int32_t batch = 0;
@@ -132,11 +125,13 @@ private:
     void add_ports() {
         const auto ports = [](const std::vector<std::string>& names, const std::vector<TensorType>& types) {
             std::vector<Port> made;
-            for (size_t i = 0; i < names.size(); i++) made.push_back({names[i], types[i].dtype, types[i].extents(), -1});
+            for (size_t i = 0; i < names.size(); i++)
+                made.push_back({names[i], types[i].dtype, types[i].extents(), -1});
             return made;
         };
         package_.inputs = ports(plan_.input_names, plan_.input_types);
         package_.outputs = ports(plan_.output_names, plan_.output_types);
+        for (const auto& [input, value] : plan_.decided) package_.inputs[static_cast<size_t>(input)].fixed = value;
         for (size_t b = 0; b < plan_.buffers.size(); b++) {
             const Buffer& buffer = plan_.buffers[b];
             const auto index = static_cast<size_t>(buffer.index);
@@ -208,7 +203,8 @@ private:
 
     Result<void> add_words(const Launch& launch, const Dispatch& dispatch, int64_t first, int64_t end) {
         const schedules::Tree& tree = *plan_.trees[static_cast<size_t>(launch.tree)];
-        std::vector<int64_t> values = {first, end, static_cast<int64_t>(package_.dispatches.size()), dispatch.groups_x, 0};
+        std::vector<int64_t> values = {first, end, static_cast<int64_t>(package_.dispatches.size()), dispatch.groups_x,
+                                       0};
         for (int32_t b : launch.buffers) {
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
             values.push_back(buffer.base / heddle::bytes(buffer.dtype));

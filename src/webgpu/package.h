@@ -1,5 +1,5 @@
-// A plan as what a page needs to run it: modules, buffers, dispatches (docs/webgpu.md). A value, checked by itself, which
-// export.h writes as files.
+// A plan as what a page needs to run it: modules, buffers, dispatches (docs/webgpu.md). A value, checked by itself,
+// which export.h writes as files.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,8 @@ struct Port {
     std::string name;
     DType dtype = DType::float32;
     std::vector<int64_t> shape;
-    int32_t buffer = -1;  // -1: an input that nothing reads
+    int32_t buffer = -1;              // -1: an input that nothing reads
+    std::optional<TensorData> fixed;  // of an input: the value for which alone the plan holds
 };
 
 struct Package {
@@ -63,8 +64,8 @@ struct Package {
 // Memory of prepared buffers, by the plan's buffer, null of others (prepare.h).
 using Prepared = std::vector<std::shared_ptr<std::byte>>;
 
-// Codes of wgsl_shader, with the launch in params; webgpu.number (a launch number beyond 32 bits), webgpu.limit (a buffer,
-// a launch or a kernel beyond what the target has), webgpu.decided (the plan holds for one value of an input only).
+// Codes of wgsl_shader, with the launch in params; webgpu.number (a launch number beyond 32 bits), webgpu.limit (a
+// buffer, a launch or a kernel beyond what the target has).
 Result<Package> make_package(std::shared_ptr<const plan::Plan> plan, Prepared prepared);
 
 // An independent check: no dispatch binds one buffer twice where one of the two is written; what shares memory lives at

@@ -175,12 +175,18 @@ TEST(Package, RefusesWhatNoDeviceMustHave) {
               "webgpu.number");
 }
 
-TEST(Package, RefusesPlansForOneValue) {
+// The loader takes no other value.
+TEST(Package, KeepsTheValuesThatAPlanHoldsFor) {
     auto plan = plan::make_plan(graph_of("y = add(x, x)", {input("x", {6})}), backends::webgpu_target());
     ASSERT_TRUE(plan);
-    plan->decided.emplace(0, TensorData(DType::float32, {6}));
-    EXPECT_EQ(code_of(make_package(std::make_shared<const plan::Plan>(std::move(*plan)), Prepared(8))),
-              "webgpu.decided");
+    plan->decided.emplace(0, random_tensor({6}, 1));
+    auto package = make_package(std::make_shared<const plan::Plan>(std::move(*plan)), Prepared(8));
+    ASSERT_TRUE(package) << render(package.error());
+    ASSERT_TRUE(package->inputs[0].fixed);
+    TestFolder folder;
+    ASSERT_TRUE(write_package(*package, nullptr, "sum", folder.path.string()));
+    EXPECT_NE(file_text(folder.path.string() + "/model.json").find("\"fixed\""), std::string::npos);
+    EXPECT_EQ(std::filesystem::file_size(folder.path / "weights.bin"), 32u);
 }
 
 TEST(Fusion20, FilesAreWrittenWithTheLoader) {

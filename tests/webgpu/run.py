@@ -1,7 +1,7 @@
-"""Exports programs by `heddle compile --target webgpu`, and has them validated and run: run.py HEDDLE HOW...
+"""Exports programs by `heddle compile --target webgpu`, has them validated and run: run.py HEDDLE HOW...
 
-HOW is tint or naga (every module is taken), dawn, deno or chromium (every page says PASS). Exit status 77, with the reason,
-where what that needs is not there; scripts/webgpu installs it.
+HOW is tint or naga (every module is taken), dawn, deno, chromium or firefox (every page says PASS; Firefox opens some).
+Exit status 77, with the reason, where what that needs is not there; scripts/webgpu installs it.
 """
 
 import glob
@@ -23,18 +23,20 @@ SKIP = 77
 
 # By name: the program, types of its inputs, and how many dispatches it is to be.
 PROGRAMS = {
-    "example": ("p = transpose(x, perm: [0, 2, 1, 3]); g = gelu(p); e = exp(g); y = cos(e)", ["x=float32[2,3,64,48]"], 1),
+    "example": ("p = transpose(x, perm: [0, 2, 1, 3]); g = gelu(p); e = exp(g); y = cos(e)",
+                ["x=float32[2,3,64,48]"], 1),
     "softmax": ("y = softmax(x)", ["x=float32[37,300]"], 1),
     "layer_norm": ("y = layer_norm(x, s, b)", ["x=float32[10,20,300]", "s=float32[300]", "b=float32[300]"], 1),
     "matmul": ("y = matmul(x, w)", ["x=float32[100,70]", "w=float32[70,200]"], None),
     "vector": ("y = matmul(x, w)", ["x=float32[1,700]", "w=float32[700,200]"], 1),
     "conv": ("y = conv(x, w, b, pads: [1, 1, 1, 1])",
              ["x=float32[2,8,29,31]", "w=float32[40,8,3,3]", "b=float32[40]"], None),
-    "attention": ("y = attention(q, k, v)", ["q=float32[2,3,50,32]", "k=float32[2,3,70,32]", "v=float32[2,3,70,32]"], None),
+    "attention": ("y = attention(q, k, v)",
+                  ["q=float32[2,3,50,32]", "k=float32[2,3,70,32]", "v=float32[2,3,70,32]"], None),
     "causal": ("y = attention(q, k, v, causal: true)",
                ["q=float32[1,2,128,64]", "k=float32[1,2,128,64]", "v=float32[1,2,128,64]"], None),
-    "long_attention": ("y = attention(q, k, v)", ["q=float32[1,1,7,32]", "k=float32[1,1,3000,32]", "v=float32[1,1,3000,32]"],
-                       None),
+    "long_attention": ("y = attention(q, k, v)",
+                       ["q=float32[1,1,7,32]", "k=float32[1,1,3000,32]", "v=float32[1,1,3000,32]"], None),
     "quantised": ("y = matmul_integer(a, b)", ["a=uint8[20,50]", "b=int8[50,70]"], None),
     "sums_along": ("y = cumsum(x, axis: 1)", ["x=float32[7,200]"], 1),
     "sums_across": ("y = cumsum(x, axis: 0)", ["x=float32[300,70]"], 1),
@@ -51,10 +53,12 @@ PROGRAMS = {
     "lstm": ("y, h, c = lstm(x, w, r)", ["x=float32[12,3,10]", "w=float32[1,64,10]", "r=float32[1,64,16]"], None),
     # Of hundreds, where tanh itself is NaN on some devices; no numbers and infinities, which they may know nothing of.
     "tanh": ("h = mul(x, 100.0); y = tanh(h)", ["x=float32[3,1000]"], 1),
-    "not_numbers": ("l = log(x); y = is_nan(l); m = reduce_max(l, axes: [1], keepdims: false)", ["x=float32[30,100]"], None),
+    "not_numbers": ("l = log(x); y = is_nan(l); m = reduce_max(l, axes: [1], keepdims: false)",
+                    ["x=float32[30,100]"], None),
     "infinities": ("h = mul(x, 1000.0); y = exp(h)", ["x=float32[3,1000]"], 1),
     "many_tasks": ("y = softmax(x)", ["x=float32[70000,3]"], 1),
 }
+IN_FIREFOX = ["example", "attention", "quantised", "perceptron", "magika"]
 SEEDS = range(16)  # of random programs
 MODELS = {"magika": ["--bind", "unk__214=1"], "perceptron": ["--bind", "batch=1"]}
 
@@ -71,31 +75,34 @@ def need(path, what):
 
 
 def random_program(seed):
-    """Calls on matrices of awkward sizes, of what was made before."""
+    """Calls on matrices of awkward sizes, of what was made before; and the types of its inputs."""
     choose = random.Random(seed)
     n, m = choose.choice([1, 3, 17, 33, 64, 70]), choose.choice([1, 2, 5, 31, 65, 130])
     made, calls = {"x": (n, m), "z": (n, m), "w": (m, n)}, []
     for i in range(choose.randrange(3, 9)):
-        name, source = f"t{i}", choose.choice(list(made))
+        source = choose.choice(list(made))
         rows, columns = made[source]
-        same = [other for other in made if made[other] == (rows, columns)]
+        same = choose.choice([other for other in made if made[other] == (rows, columns)])
         after = [other for other in made if made[other][0] == columns]
-        forms = [(f"{name} = {choose.choice(['sin', 'sigmoid', 'abs', 'gelu', 'tanh', 'softmax', 'relu'])}({source})", (rows, columns)),
-                 (f"{name} = {choose.choice(['add', 'mul', 'sub', 'min_of', 'max_of'])}({source}, {choose.choice(same)})", (rows, columns)),
-                 (f"{name} = transpose({source})", (columns, rows)),
-                 (f"{name} = flip({source}, axes: [{choose.randrange(2)}])", (rows, columns)),
-                 (f"{name} = pad({source}, pads: [1, 0, 2, 3])", (rows + 3, columns + 3)),
-                 (f"{name} = concat({source}, {choose.choice(same)}, axis: 1)", (rows, 2 * columns)),
-                 (f"{name} = {choose.choice(['reduce_sum', 'reduce_max', 'reduce_mean'])}({source}, axes: [1], keepdims: true)", (rows, 1)),
-                 (f"{name} = slice({source}, starts: [0], ends: [{(rows + 1) // 2}])", ((rows + 1) // 2, columns))]
+        one = choose.choice(["sin", "sigmoid", "abs", "gelu", "tanh", "softmax", "relu"])
+        two = choose.choice(["add", "mul", "sub", "min_of", "max_of"])
+        reduction = choose.choice(["reduce_sum", "reduce_max", "reduce_mean"])
+        forms = [(f"{one}({source})", (rows, columns)),
+                 (f"{two}({source}, {same})", (rows, columns)),
+                 (f"transpose({source})", (columns, rows)),
+                 (f"flip({source}, axes: [{choose.randrange(2)}])", (rows, columns)),
+                 (f"pad({source}, pads: [1, 0, 2, 3])", (rows + 3, columns + 3)),
+                 (f"concat({source}, {same}, axis: 1)", (rows, 2 * columns)),
+                 (f"{reduction}({source}, axes: [1], keepdims: true)", (rows, 1)),
+                 (f"slice({source}, starts: [0], ends: [{(rows + 1) // 2}])", ((rows + 1) // 2, columns))]
         if after:
             other = choose.choice(after)
-            forms += 2 * [(f"{name} = matmul({source}, {other})", (rows, made[other][1]))]
-        call, made[name] = choose.choice(forms)
-        calls.append(call)
-    last = list(made)[-1]
-    return "; ".join([*calls, f"y = mul({last}, 0.5)"]), [f"{name}=float32[{shape[0]},{shape[1]}]" for name, shape in made.items()
-                                                        if name in ("x", "z", "w")]
+            forms += 2 * [(f"matmul({source}, {other})", (rows, made[other][1]))]
+        call, made[f"t{i}"] = choose.choice(forms)
+        calls.append(f"t{i} = {call}")
+    program = "; ".join([*calls, f"y = mul({list(made)[-1]}, 0.5)"])
+    inputs = [name for name in ("x", "z", "w") if re.search(rf"\b{name}\b", program)]
+    return program, [f"{name}=float32[{made[name][0]},{made[name][1]}]" for name in inputs]
 
 
 def exported(heddle, folder):
@@ -104,8 +111,7 @@ def exported(heddle, folder):
                for name, (call, types, _) in PROGRAMS.items()}
     for seed in SEEDS:
         call, types = random_program(seed)
-        used = [text for text in types if re.search(rf"\b{text.split('=')[0]}\b", call)]
-        sources[f"random_{seed}"] = ["--call", call] + [part for text in used for part in ("--input-type", text)]
+        sources[f"random_{seed}"] = ["--call", call] + [part for text in types for part in ("--input-type", text)]
     for name, options in MODELS.items():
         model = os.path.join(ROOT, ".cache", "models", name + ".onnx")
         if os.path.exists(model):
@@ -131,7 +137,8 @@ def exported(heddle, folder):
 def run(command, driver=None, patience=900):
     """Exit status of a command, which sees this Vulkan driver alone; its output is printed."""
     environment = dict(os.environ, **({"VK_ICD_FILENAMES": driver} if driver else {}))
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=patience)
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=patience)
     print("\n".join(line for line in done.stdout.splitlines() if "XDG_RUNTIME_DIR" not in line), flush=True)
     return done.returncode
 
@@ -157,13 +164,26 @@ def on_deno(script):
     return [need(DENO, "deno"), "run", "--unstable-webgpu", "--allow-read", os.path.join(HERE, script)]
 
 
+def in_browser(name):
+    """Pages in a browser."""
+    return [sys.executable, os.path.join(HERE, "run_browser.py"), program(name)]
+
+
+def operands(way, folders):
+    """What a way looks at."""
+    if way in ("tint", "naga"):
+        return modules(folders)
+    return [path for path in folders if way != "firefox" or os.path.basename(path) in IN_FIREFOX]
+
+
 # What each way runs, before files or folders, and on which driver.
 COMMANDS = {
     "tint": lambda: (on_node("validate_tint.mjs"), None),
     "naga": lambda: (on_deno("validate_naga.mjs"), need(LAVAPIPE, "lavapipe")),
     "dawn": lambda: (on_node("run_dawn.mjs"), need(SWIFTSHADER, "SwiftShader")),
     "deno": lambda: (on_deno("run_deno.mjs"), need(LAVAPIPE, "lavapipe")),
-    "chromium": lambda: ([sys.executable, os.path.join(HERE, "run_chromium.py"), program("chromium")], None),
+    "chromium": lambda: (in_browser("chromium"), None),
+    "firefox": lambda: (in_browser("firefox-esr"), need(LAVAPIPE, "lavapipe")),
 }
 
 
@@ -178,7 +198,7 @@ def main():
             sys.exit(SKIP)
         folders = exported(heddle, folder)
         for way, (command, driver) in zip(ways, commands):
-            status = run([*command, *(modules(folders) if way in ("tint", "naga") else folders)], driver) or status
+            status = run([*command, *operands(way, folders)], driver) or status
             if way == "dawn":
                 status = run([*on_node("refusals.mjs"), folder], driver) or status
     sys.exit(status)

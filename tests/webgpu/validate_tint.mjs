@@ -1,4 +1,4 @@
-// Whether Tint takes WGSL files, without a driver: validate_tint.mjs MODULES FILE... prints what it says of those it refuses.
+// Whether Tint takes WGSL files, without a driver: validate_tint.mjs MODULES FILE... It prints what it says of others.
 import { readFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import path from "node:path";

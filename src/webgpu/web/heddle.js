@@ -104,13 +104,15 @@ export async function load(folder, gpu = globalThis.navigator?.gpu, read = fetch
     // `given`: a typed array for each input. The result: one for each output.
     async function run(given) {
         if (lost !== null) throw new Error(`the device is lost: ${lost}`);
-        for (const { name, dtype, shape, buffer } of plan.inputs) {
+        for (const { name, dtype, shape, buffer, fixed } of plan.inputs) {
             const data = given[name];
             if (!(data instanceof arrays[dtype]) || data.length !== elements(shape))
                 throw new Error(`input ${name} is to be ${dtype}[${shape}], as ${arrays[dtype].name}`);
-            if (buffer < 0) continue;
             const padded = new Uint8Array(words(data.byteLength));
             padded.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+            if (fixed && weights.subarray(fixed.offset, fixed.offset + fixed.bytes).some((byte, k) => byte !== padded[k]))
+                throw new Error(`input ${name} has another value than the model was exported for`);
+            if (buffer < 0) continue;
             device.queue.writeBuffer(buffers[buffer], 0, padded);
         }
         const encoder = device.createCommandEncoder();

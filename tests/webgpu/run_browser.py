@@ -1,6 +1,6 @@
-"""Opens the pages of exported models in headless Chromium, and prints what they report.
+"""Opens the pages of exported models in a headless browser, and prints what they report.
 
-run_chromium.py CHROMIUM FOLDER...
+run_browser.py chromium|firefox-esr FOLDER...
 """
 
 import http.server
@@ -10,14 +10,18 @@ import sys
 import tempfile
 import threading
 
-FLAGS = [
+PATIENCE = 120  # seconds a page
+CHROMIUM = [
     "--headless", "--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--disable-quic",
     "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]
-PATIENCE = 120  # seconds a page
+FIREFOX = {"dom.webgpu.enabled": "true", "gfx.webgpu.ignore-blocklist": "true", "app.update.enabled": "false",
+           "datareporting.policy.dataSubmissionEnabled": "false", "toolkit.telemetry.enabled": "false"}
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder, and takes the page's report."""
+
     def do_POST(self):
         text = self.rfile.read(int(self.headers["Content-Length"])).decode()
         self.send_response(204)
@@ -29,32 +33,44 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def report_of(chromium, folder):
+def command(browser, profile, url):
+    """What opens the page, with a profile of its own."""
+    if "firefox" in browser:
+        with open(os.path.join(profile, "user.js"), "w", encoding="utf-8") as preferences:
+            for name, value in FIREFOX.items():
+                preferences.write(f'user_pref("{name}", {value});\n')
+        return [browser, "--headless", "--no-remote", "--profile", profile, url]
+    return [browser, *CHROMIUM, f"--user-data-dir={profile}", url]
+
+
+def report_of(browser, folder):
     """What the page in the folder says."""
-    handler = lambda *arguments: Handler(*arguments, directory=folder)
+    def handler(*arguments):
+        return Handler(*arguments, directory=folder)
+
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, tempfile.TemporaryDirectory(
             ignore_cleanup_errors=True) as profile:
         server.reported, server.report = threading.Event(), "FAIL no report"
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/index.html?report=/report"
-        browser = subprocess.Popen([chromium, *FLAGS, f"--user-data-dir={profile}", url],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        opened = subprocess.Popen(command(browser, profile, url), env=dict(os.environ, HOME=profile),
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         server.reported.wait(PATIENCE)
-        browser.terminate()
+        opened.terminate()
         try:
-            browser.wait(10)
+            opened.wait(10)
         except subprocess.TimeoutExpired:
-            browser.kill()
-            browser.wait()
+            opened.kill()
+            opened.wait()
         server.shutdown()
         return server.report
 
 
 def main():
-    chromium, *folders = sys.argv[1:]
+    browser, *folders = sys.argv[1:]
     failed = False
     for folder in folders:
-        report = report_of(chromium, os.path.abspath(folder))
+        report = report_of(browser, os.path.abspath(folder))
         print(report, flush=True)
         failed = failed or not report.startswith("PASS")
     sys.exit(failed)
