@@ -370,11 +370,15 @@ Command add_compile(CLI::App& app, CompileOptions& options) {
                  "The machine that it is for, as heddle targets names it, a file or native; repeated, and the first that "
                  "runs is taken (x86-64-v4, then x86-64-v3)",
                  "TARGET");
+    auto* system = add_system(*command, options.system, options.place);
+    system->excludes(command->get_option("--target"));
     check_words(*command->add_option("--emit", options.emit, "What to write")->capture_default_str(),
                 {"library", "object", "c"});
-    check_words(*command->add_option("--weights", options.weights, "Where weights lie: in it, or in a file to be mapped")
-                     ->capture_default_str(),
-                {"inside", "beside"});
+    check_words(
+        *command->add_option("--weights", options.weights, "Where weights lie: in it, or in a file to be mapped")
+             ->capture_default_str(),
+        {"inside", "beside"});
+    for (const char* other : {"--emit", "--weights"}) system->excludes(command->get_option(other));
     command->add_option("--cc", options.compiler, "The C compiler that makes the part around the kernels, and links")
         ->capture_default_str()
         ->type_name("PROGRAM");
@@ -391,6 +395,7 @@ Command add_compile(CLI::App& app, CompileOptions& options) {
         "Examples:\n"
         "  heddle compile model.onnx -o out --bind batch=1:64\n"
         "  heddle compile model.onnx -o out --emit c --weights beside\n"
+        "  heddle compile model.onnx -o out --system two.json --place logits=c0     (functions for several targets)\n"
         "  heddle compile --call 'y = softmax(x)' --input-type 'x=float32[rows, 1000]' --bind rows=1:256 -o out\n");
     return {command, &options.common, [&] { return compile_model(options); }};
 }
@@ -567,20 +572,14 @@ int run(int count, char** arguments) {
     TargetsOptions targets_options;
     std::string shell;
     bool schema_of_targets = false;
-    const std::vector<Command> commands = {add_run(app, run_options),
-                                           add_check(app, check_options),
-                                           add_explain(app, explain_options),
-                                           add_compare(app, compare_options),
-                                           add_graph(app, graph_options),
-                                           add_grad(app, grad_options),
-                                           add_compile(app, compile_options),
-                                           add_verify(app, verify_options),
-                                           add_rewrite(app, rewrite_options),
-                                           add_cache_command(app, cache_options),
-                                           add_targets(app, targets_options),
-                                           add_conformance(app, conformance_options),
-                                           add_schema(app, schema_of_targets),
-                                           add_completion(app, shell, table)};
+    const std::vector<Command> commands = {
+        add_run(app, run_options),          add_check(app, check_options),
+        add_explain(app, explain_options),  add_compare(app, compare_options),
+        add_graph(app, graph_options),      add_grad(app, grad_options),
+        add_compile(app, compile_options),  add_verify(app, verify_options),
+        add_rewrite(app, rewrite_options),  add_cache_command(app, cache_options),
+        add_targets(app, targets_options),  add_conformance(app, conformance_options),
+        add_schema(app, schema_of_targets), add_completion(app, shell, table)};
     table = table_of(app);
     const bool json = asks_for_json(count, arguments);
     try {
