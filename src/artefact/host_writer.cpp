@@ -17,6 +17,11 @@ using modules::Step;
 using modules::ValueId;
 
 constexpr const char* fixed_part = R"(
+/* Loops that copy are not made calls of the C library, which may not be there (clang: -fno-builtin). */
+#if !defined(__clang__)
+#pragma GCC optimize("no-tree-loop-distribute-patterns")
+#endif
+
 /* Values are tensors of the caller, or lie in the workspace one behind the other; behind them is what parts need. */
 typedef struct {
     DLTensor tensor[VALUES];
@@ -31,11 +36,6 @@ static int64_t bytes_of(const DLTensor* tensor) {
     return count;
 }
 
-#if defined(__clang__)
-__attribute__((no_builtin))
-#else
-__attribute__((optimize("no-tree-loop-distribute-patterns")))
-#endif
 static void copy_bytes(unsigned char* to, const unsigned char* from, int64_t count) {
     for (int64_t i = 0; i < count; i++) to[i] = from[i];
 }

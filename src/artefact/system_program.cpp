@@ -197,8 +197,8 @@ private:
         const std::string made = "lib" + program_.name + ".so";
         std::vector<std::string> command{options_.compiler};
         command.insert(command.end(), options_.flags.begin(), options_.flags.end());
-        for (const char* flag : {"-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-shared", "-nostdlib",
-                                 "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-s"})
+        for (const char* flag : {"-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-builtin", "-shared",
+                                 "-nostdlib", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-s"})
             command.push_back(flag);
         command.insert(command.end(),
                        {"-Wl,-soname," + made, "-I" + workshop_.path(), workshop_.file(program_.name + ".c")});
