@@ -107,6 +107,8 @@ Result<void> compile_for_system(const CompileOptions& options, const Library& li
                                 std::vector<artefact::Dimension> dimensions) {
     auto system = open_target(options.system);
     if (!system) return fail(std::move(system.error()));
+    auto usual = targets_of({}, false);
+    if (!usual) return fail(std::move(usual.error()));
     auto exported = Exported::open(options, library);
     if (!exported) return fail(std::move(exported.error()));
     const auto progress = progress_on_terminal();
@@ -115,7 +117,7 @@ Result<void> compile_for_system(const CompileOptions& options, const Library& li
          .dimensions = std::move(dimensions),
          .system = std::move(*system),
          .annotations = options.place,
-         .usual_targets = usual_targets(),
+         .usual_targets = std::move(*usual),
          .graph = [&](const std::map<std::string, int64_t>& sizes) { return exported->graph(sizes); },
          .progress = progress.get()});
     if (!program) return fail(std::move(program.error()));

@@ -17,7 +17,7 @@
 #include "helpers/running.h"
 #include "helpers/source_folder.h"
 #include "helpers/test_folder.h"
-#include "support/run_program.h"
+#include "support/child_process.h"
 
 namespace heddle::artefact {
 namespace {
@@ -127,9 +127,10 @@ TEST(Targets21, OneArtefactHasFunctionsInObjectCodeAndInCForSeveralTargets) {
     std::set<std::string> kinds;
     for (const auto& part : json["parts"]) kinds.insert(part["code"].get<std::string>());
     EXPECT_EQ(kinds, (std::set<std::string>{"c", "object"}));
-    const ProgramEnd needed = run_program({"nm", "-D", "--undefined-only", folder.path.string() + "/libseveral.so"});
-    ASSERT_TRUE(needed.succeeded()) << needed.said;
-    EXPECT_EQ(needed.said.find(" U "), std::string::npos) << "it needs another library: " << needed.said;
+    const FinishedProcess needed =
+        run_to_end({"nm", "-D", "--undefined-only", folder.path.string() + "/libseveral.so"});
+    ASSERT_EQ(needed.status, 0) << needed.words;
+    EXPECT_EQ(needed.words.find(" U "), std::string::npos) << "it needs another library: " << needed.words;
     // Sizes come from the arguments: one host function serves all of the range.
     const Loaded library(folder.path.string() + "/libseveral.so");
     for (int64_t n : {2, 5, 20}) {
