@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "artefact/c_compiler.h"
 #include "artefact/c_writer.h"
 #include "artefact/manifest.h"
+#include "artefact/workshop.h"
 #include "backends/llvm/llvm_backend.h"
-#include "cache/hash.h"
-#include "support/child_process.h"
 #include "support/file.h"
 
 namespace heddle::artefact {
@@ -17,44 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::unexpected<Diagnostics> bad_folder(const std::string& folder, std::string reason) {
-    return fail({.code = "artefact.folder",
-                 .summary = fmt::format("cannot write to the folder '{}'", folder),
-                 .reason = std::move(reason)});
-}
-
-// A folder in the one that is asked for, which is gone in the end; so is that one, if it was made and nothing came of it.
-class Workshop {
-public:
-    ~Workshop() {
-        std::error_code ignored;
-        if (!path_.empty()) fs::remove_all(path_, ignored);
-        if (!made_.empty() && fs::is_empty(made_, ignored)) fs::remove(made_, ignored);
-    }
-
-    Result<void> open(const fs::path& folder) {
-        std::error_code problem;
-        if (fs::create_directories(folder, problem)) made_ = folder;
-        if (problem) return bad_folder(folder.string(), problem.message());
-        std::string name = (folder / ".compile-XXXXXX").string();
-        if (!mkdtemp(name.data())) return bad_folder(folder.string(), "no folder can be made in it");
-        path_ = name;
-        return {};
-    }
-
-    std::string file(const std::string& name) const { return (path_ / name).string(); }
-
-private:
-    fs::path path_, made_;
-};
-
 class ArtefactWriter {
 public:
     ArtefactWriter(const Program& program, const std::string& folder, const ArtefactOptions& options)
         : program_(program), folder_(folder), options_(options) {}
 
     Result<std::vector<WrittenFile>> write() {
-        if (auto read = read_driver(); !read) return fail(std::move(read.error()));
+        auto driver = read_driver(options_.driver_folder);
+        if (!driver) return fail(std::move(driver.error()));
+        driver_ = std::move(*driver);
         if (auto open = workshop_.open(folder_); !open) return fail(std::move(open.error()));
         if (auto made = make_files(); !made) return fail(std::move(made.error()));
         for (const std::string& name : made_) {
@@ -62,29 +33,17 @@ public:
             const auto bytes = static_cast<int64_t>(fs::file_size(workshop_.file(name), problem));
             files_.push_back({(folder_ / name).string(), bytes});
         }
-        auto digest = digest_of_files();
+        auto digest = workshop_.digest_of(made_);
         if (!digest) return fail(std::move(digest.error()));
         const std::string manifest = program_.name + ".json";
         const std::string text = manifest_text(program_, options_, files_, *digest);
         if (auto done = add(manifest, text); !done) return fail(std::move(done.error()));
         files_.push_back({(folder_ / manifest).string(), static_cast<int64_t>(text.size())});
-        if (auto moved = move_all(); !moved) return fail(std::move(moved.error()));
+        if (auto moved = workshop_.move_all(made_); !moved) return fail(std::move(moved.error()));
         return std::move(files_);
     }
 
 private:
-    Result<void> read_driver() {
-        constexpr int64_t most = 1 << 20;
-        for (auto [name, text] :
-             {std::pair("heddle_program.h", &driver_.header), std::pair("heddle_program.c", &driver_.program),
-              std::pair("heddle_math.h", &driver_.math)}) {
-            auto read = read_file(fmt::format("{}/{}", options_.driver_folder, name), most);
-            if (!read) return fail(std::move(read.error()));
-            *text = std::move(*read);
-        }
-        return {};
-    }
-
     Result<void> add(const std::string& name, std::string_view text) {
         made_.push_back(name);
         return write_file(workshop_.file(name), text);
@@ -170,37 +129,7 @@ private:
         const std::string list = workshop_.file("arguments");
         if (auto done = write_file(list, arguments); !done) return done;
         made_.push_back(made);
-        const FinishedProcess linked = run_to_end({options_.compiler, "@" + list});
-        if (linked.status == 0) return {};
-        return fail({.code = "artefact.compiler",
-                     .summary = fmt::format("'{}' did not make {}", options_.compiler, made),
-                     .reason = linked.words,
-                     .remedy = "install a C compiler, or name one: --cc PROGRAM; or write C: --emit c",
-                     .params = {{"tool", options_.compiler}}});
-    }
-
-    Result<std::string> digest_of_files() {
-        std::string all;
-        for (const std::string& name : made_) {
-            auto file = map_file(workshop_.file(name));
-            if (!file) return fail(std::move(file.error()));
-            all += fmt::format("{} {}\n", name, cache::digest(file->bytes, file->owner));
-        }
-        return cache::digest(all);
-    }
-
-    Result<void> move_all() {
-        for (const std::string& name : made_) {
-            std::error_code problem;
-            fs::rename(workshop_.file(name), folder_ / name, problem);
-            if (!problem) continue;
-            for (const std::string& other : made_) {
-                std::error_code ignored;
-                fs::remove(folder_ / other, ignored);
-            }
-            return bad_folder(folder_.string(), problem.message());
-        }
-        return {};
+        return run_c_compiler({options_.compiler, "@" + list}, made);
     }
 
     const Program& program_;

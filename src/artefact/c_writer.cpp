@@ -11,9 +11,9 @@
 
 #include "artefact/processor.h"
 #include "backends/c/c_source.h"
+#include "support/file.h"
 
 namespace heddle::artefact {
-namespace {
 
 // A text of C.
 std::string quoted(const std::string& text) {
@@ -36,6 +36,8 @@ std::string in_comment(std::string text) {
     std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
     return text;
 }
+
+namespace {
 
 std::string integer(int64_t value) {
     return value == std::numeric_limits<int64_t>::min() ? "(-9223372036854775807LL - 1)" : fmt::format("{}", value);
@@ -310,6 +312,23 @@ std::string argument_lines(const char* what, const std::vector<Argument>& argume
 }
 
 }  // namespace
+
+std::string dlpack_type_text(DType dtype) {
+    const DlpackType type = dlpack_type(dtype);
+    return fmt::format("{{{}, {}, 1}}", type.code, type.bits);
+}
+
+Result<DriverTexts> read_driver(const std::string& folder) {
+    constexpr int64_t most = 1 << 20;
+    DriverTexts texts;
+    for (auto [name, text] : {std::pair("heddle_program.h", &texts.header),
+                              std::pair("heddle_program.c", &texts.program), std::pair("heddle_math.h", &texts.math)}) {
+        auto read = read_file(fmt::format("{}/{}", folder, name), most);
+        if (!read) return fail(std::move(read.error()));
+        *text = std::move(*read);
+    }
+    return texts;
+}
 
 std::string kernel_name(const Program& program, size_t variant, size_t kernel) {
     return fmt::format("{}_kernel_{}_{}", program.name, variant, kernel);

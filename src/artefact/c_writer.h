@@ -15,6 +15,9 @@ struct DriverTexts {
     std::string math;     // heddle_math.h, which kernels in C need
 };
 
+// Of the folder that has them. Codes of reading files.
+Result<DriverTexts> read_driver(const std::string& folder);
+
 enum class WeightsIn : uint8_t {
     text,      // numbers in the C file
     assembly,  // the file `weights_path`, taken in by the assembler (GCC and clang)
@@ -26,6 +29,12 @@ struct CWriterOptions {
     WeightsIn weights = WeightsIn::beside;
     std::string weights_path;
 };
+
+// A text, an integer and words of a comment as C has them.
+std::string quoted(const std::string& text);
+std::string in_comment(std::string text);
+// The element type as DLPack has it, "{2, 32, 1}".
+std::string dlpack_type_text(DType dtype);
 
 // The name of a kernel's function.
 std::string kernel_name(const Program& program, size_t variant, size_t kernel);

@@ -372,12 +372,15 @@ Command add_compile(CLI::App& app, CompileOptions& options) {
         "The machine that it is for, as heddle targets names it, a file or native; repeated, and the first that "
         "runs is taken (x86-64-v4, then x86-64-v3); webgpu: a page, for one size",
         "TARGET");
+    auto* system = add_system(*command, options.system, options.place);
+    system->excludes(command->get_option("--target"));
     check_words(*command->add_option("--emit", options.emit, "What to write")->capture_default_str(),
                 {"library", "object", "c"});
     check_words(
         *command->add_option("--weights", options.weights, "Where weights lie: in it, or in a file to be mapped")
              ->capture_default_str(),
         {"inside", "beside"});
+    for (const char* other : {"--emit", "--weights"}) system->excludes(command->get_option(other));
     command->add_option("--cc", options.compiler, "The C compiler that makes the part around the kernels, and links")
         ->capture_default_str()
         ->type_name("PROGRAM");
@@ -404,6 +407,7 @@ Command add_compile(CLI::App& app, CompileOptions& options) {
         "  heddle compile model.onnx -o out --bind batch=1:64\n"
         "  heddle compile model.onnx -o out --emit c --weights beside\n"
         "  heddle compile --call 'y = softmax(x)' --input-type 'x=float32[rows, 1000]' --bind rows=1:256 -o out\n"
+        "  heddle compile model.onnx -o out --system two.json --place logits=c0     (functions for several targets)\n"
         "  heddle compile model.onnx --target webgpu --random 1 -o page   (the page compares with these inputs)\n");
     return {command, &options.common, [&] { return compile_model(options); }};
 }

@@ -9,6 +9,7 @@
 
 #include "artefact/artefact.h"
 #include "artefact/program.h"
+#include "artefact/system_program.h"
 #include "cli/compile_webgpu.h"
 #include "cli/progress_line.h"
 #include "cli/support.h"
@@ -98,20 +99,60 @@ void print_files(const std::vector<artefact::WrittenFile>& files, const artefact
     for (const auto& file : files) fmt::print("{:>12} {}\n", file.bytes, file.path);
 }
 
+std::string name_of(const CompileOptions& options) {
+    const std::string stem = options.model.empty() ? "program" : std::filesystem::path(options.model).stem().string();
+    return artefact::identifier_of(options.name.empty() ? stem : options.name);
+}
+
+// One artefact of functions for several targets.
+Result<void> compile_for_system(const CompileOptions& options, const Library& library,
+                                std::vector<artefact::Dimension> dimensions) {
+    auto system = open_target(options.system);
+    if (!system) return fail(std::move(system.error()));
+    auto usual = targets_of({}, false);
+    if (!usual) return fail(std::move(usual.error()));
+    auto exported = Exported::open(options, library);
+    if (!exported) return fail(std::move(exported.error()));
+    const auto progress = progress_on_terminal();
+    auto program = artefact::make_system_program(
+        {.name = name_of(options),
+         .dimensions = std::move(dimensions),
+         .system = std::move(*system),
+         .annotations = options.place,
+         .usual_targets = std::move(*usual),
+         .graph = [&](const std::map<std::string, int64_t>& sizes) { return exported->graph(sizes); },
+         .progress = progress.get()});
+    if (!program) return fail(std::move(program.error()));
+    for (size_t i = 0; i < program->inputs.size(); i++) program->inputs[i].name = exported->input_names()[i];
+    for (size_t i = 0; i < program->outputs.size(); i++) program->outputs[i].name = exported->output_names()[i];
+    const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    auto files = artefact::write_system_artefact(*program, options.folder,
+                                                 {.compiler = options.compiler,
+                                                  .flags = options.flags,
+                                                  .driver_folder = exported_folder(),
+                                                  .threads = cores,
+                                                  .progress = progress.get()});
+    if (!files) return fail(std::move(files.error()));
+    progress->finish();
+    if (!options.common.json) fmt::print("{}", modules::print(program->module));
+    print_files(*files, {.name = program->name}, options.common);
+    return {};
+}
+
 Result<void> compile(const CompileOptions& options) {
     if (std::ranges::any_of(options.targets, is_webgpu)) return compile_webgpu(options);
     auto library = open_libraries(options.common);
     if (!library) return fail(std::move(library.error()));
     auto dimensions = artefact::parse_dimensions(options.bindings);
     if (!dimensions) return fail(std::move(dimensions.error()));
+    if (!options.system.empty()) return compile_for_system(options, *library, std::move(*dimensions));
     auto targets = targets_of(options.targets, options.emit == "c");
     if (!targets) return fail(std::move(targets.error()));
     auto exported = Exported::open(options, *library);
     if (!exported) return fail(std::move(exported.error()));
     const auto progress = progress_on_terminal();
-    const std::string stem = options.model.empty() ? "program" : std::filesystem::path(options.model).stem().string();
     auto program = artefact::make_program(
-        {.name = artefact::identifier_of(options.name.empty() ? stem : options.name),
+        {.name = name_of(options),
          .dimensions = std::move(*dimensions),
          .targets = std::move(*targets),
          .graph = [&](const std::map<std::string, int64_t>& sizes) { return exported->graph(sizes); },

@@ -1,6 +1,7 @@
 // The cheapest cut between two nodes of a network (Dinic, "Algorithm for solution of a problem of maximum flow", 1970).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

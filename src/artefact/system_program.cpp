@@ -1,0 +1,260 @@
+#include "artefact/system_program.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "artefact/c_compiler.h"
+#include "artefact/c_writer.h"
+#include "artefact/workshop.h"
+#include "inference/build_info.h"
+#include "support/file.h"
+
+namespace heddle::artefact {
+namespace {
+
+using modules::Function;
+using modules::Step;
+
+Argument argument_of(const Function& function, modules::ValueId value) {
+    const TensorType& type = function.value(value).type;
+    Argument argument{.name = function.value(value).name, .dtype = type.dtype, .shape = type.extents()};
+    for (const Size& size : type.shape) argument.sizes.push_back(size.text());
+    return argument;
+}
+
+class SystemMaker {
+public:
+    explicit SystemMaker(const SystemRequest& request) : request_(request) {}
+
+    Result<SystemProgram> make() {
+        if (auto done = place(); !done) return fail(std::move(done.error()));
+        std::vector<Dimension> open = request_.dimensions;
+        std::erase_if(open, [](const Dimension& dimension) { return dimension.count() == 1; });
+        auto grid = SizeGrid::make(std::move(open));
+        if (!grid) return fail(std::move(grid.error()));
+        program_.name = request_.name;
+        program_.grid = std::move(*grid);
+        const Function& entry = program_.module.function(entry_);
+        for (modules::ValueId v : entry.parameters) program_.inputs.push_back(argument_of(entry, v));
+        for (modules::ValueId v : entry.results) program_.outputs.push_back(argument_of(entry, v));
+        for (size_t s = 0; s < entry.steps.size(); s++) {
+            if (entry.steps[s].kind == Step::Kind::copy) continue;
+            if (auto done = add_part(s); !done) return fail(std::move(done.error()));
+        }
+        return std::move(program_);
+    }
+
+private:
+    Result<void> place() {
+        std::map<std::string, int64_t> first;
+        for (const Dimension& dimension : request_.dimensions) first[dimension.name] = dimension.from;
+        auto graph = request_.graph(first);
+        if (!graph) return fail(std::move(graph.error()));
+        auto system = placement::system_of(request_.system);
+        if (!system) return fail(std::move(system.error()));
+        auto annotations = placement::parse_annotations(request_.annotations, *graph, *system);
+        if (!annotations) return fail(std::move(annotations.error()));
+        auto placement = placement::place(*graph, *system, *annotations);
+        if (!placement) return fail(std::move(placement.error()));
+        if (auto sound = placement::verify(*graph, *system, *annotations, *placement); !sound) return sound;
+        system_ = std::make_shared<const placement::System>(std::move(*system));
+        placement_ = std::move(*placement);
+        modules::Module source{system_, std::make_shared<const Target>(request_.system), {}};
+        source.add_function(modules::mixed_function(request_.name, *graph, *system_, placement_));
+        auto module = modules::split(source);
+        if (!module) return fail(std::move(module.error()));
+        if (auto sound = modules::verify(*module); !sound) return sound;
+        program_.module = std::move(*module);
+        entry_ = program_.module.find(request_.name);
+        if (entry_ == no_id) {
+            return fail({.code = "artefact.kind",
+                         .summary = "the system has no host, which the program's entry would run on",
+                         .remedy = "give the target a host"});
+        }
+        graph_ = std::move(*graph);
+        return {};
+    }
+
+    // The graph of the entry's step at other sizes. Steps follow from the graph's operations and their places alone.
+    Result<Graph> part_graph(size_t step, const std::map<std::string, int64_t>& sizes) const {
+        auto graph = request_.graph(sizes);
+        if (!graph) return graph;
+        bool same =
+            graph->tensors.size() == graph_.tensors.size() && graph->operations.size() == graph_.operations.size();
+        for (size_t o = 0; same && o < graph->operations.size(); o++)
+            same = graph->operations[o].inputs == graph_.operations[o].inputs &&
+                   graph->operations[o].outputs == graph_.operations[o].outputs;
+        if (!same) {
+            return fail({.code = "artefact.structure",
+                         .summary = "the program has other operations at other sizes, and is placed at the first ones",
+                         .remedy = "give dimensions one size each by --bind"});
+        }
+        const Function mixed = modules::mixed_function(request_.name, *graph, *system_, placement_);
+        return *mixed.steps[step].graph;
+    }
+
+    const Target& target_of(const Step& step) const {
+        if (step.kind == Step::Kind::call) return *program_.module.function(step.callee).target;
+        return *system_->device(program_.module.function(entry_).device).target;
+    }
+
+    Result<void> add_part(size_t step) {
+        const Target& target = target_of(program_.module.function(entry_).steps[step]);
+        SystemPart part;
+        const bool in_c = target.kind == "c" || (target.kind == "library" && target.library == "cc");
+        if (!in_c && target.kind != "cpu") {
+            return fail({.code = "artefact.kind",
+                         .summary = fmt::format("functions for the kind '{}' do not leave home", target.kind),
+                         .expected = "cpu, c, or the library cc",
+                         .remedy = "place its operations on another device",
+                         .params = {{"kind", target.kind}}});
+        }
+        if (in_c) {
+            part.emit = Emit::c;
+            const auto optimise = target.options.find("optimise");
+            part.flags.push_back("-O" + (optimise == target.options.end() ? "2" : optimise->second));
+        }
+        const bool known = target.kind == "cpu" && !(target.cpu.empty() && target.features.empty());
+        std::vector<Target> targets = known ? std::vector<Target>{target} : request_.usual_targets;
+        // C is for any processor.
+        if (in_c) targets = {request_.usual_targets.back()};
+        auto program = make_program({.name = fmt::format("{}_part{}", request_.name, program_.parts.size()),
+                                     .dimensions = request_.dimensions,
+                                     .targets = std::move(targets),
+                                     .graph = [&](const auto& sizes) { return part_graph(step, sizes); },
+                                     .progress = request_.progress});
+        if (!program) return fail(std::move(program.error()));
+        part.program = std::move(*program);
+        program_.parts.push_back(std::move(part));
+        return {};
+    }
+
+    const SystemRequest& request_;
+    SystemProgram program_;
+    Graph graph_;
+    std::shared_ptr<const placement::System> system_;
+    placement::Placement placement_;
+    modules::FunctionId entry_ = no_id;
+};
+
+class SystemWriter {
+public:
+    SystemWriter(const SystemProgram& program, const std::string& folder, const ArtefactOptions& options)
+        : program_(program), folder_(folder), options_(options) {}
+
+    Result<std::vector<WrittenFile>> write() {
+        auto driver = read_driver(options_.driver_folder);
+        if (!driver) return fail(std::move(driver.error()));
+        if (auto open = workshop_.open(folder_); !open) return fail(std::move(open.error()));
+        for (const SystemPart& part : program_.parts) {
+            if (auto done = write_part(part); !done) return fail(std::move(done.error()));
+        }
+        Program shell{
+            .name = program_.name, .grid = program_.grid, .inputs = program_.inputs, .outputs = program_.outputs};
+        if (auto done = add(program_.name + ".h", header_text(shell, *driver)); !done)
+            return fail(std::move(done.error()));
+        if (auto done = add(program_.name + ".c", host_text(program_)); !done) return fail(std::move(done.error()));
+        if (auto done = link(); !done) return fail(std::move(done.error()));
+        if (auto done = add_manifest(); !done) return fail(std::move(done.error()));
+        if (auto moved = workshop_.move_all(made_); !moved) return fail(std::move(moved.error()));
+        return std::move(files_);
+    }
+
+private:
+    Result<void> add(const std::string& name, const std::string& text) {
+        made_.push_back(name);
+        return write_file(workshop_.file(name), text);
+    }
+
+    // Its header and its code; a C compiler makes an object of C.
+    Result<void> write_part(const SystemPart& part) {
+        ArtefactOptions options = options_;
+        options.emit = part.emit;
+        options.weights_beside = false;
+        const std::string& name = part.program.name;
+        auto files = write_artefact(part.program, workshop_.path(), options);
+        if (!files) return fail(std::move(files.error()));
+        made_.push_back(name + ".h");
+        made_.push_back(name + (part.emit == Emit::c ? ".c" : ".o"));
+        if (part.emit != Emit::c) {
+            objects_.push_back(workshop_.file(name + ".o"));
+            return {};
+        }
+        std::vector<std::string> command{options_.compiler};
+        command.insert(command.end(), part.flags.begin(), part.flags.end());
+        command.insert(command.end(), options_.flags.begin(), options_.flags.end());
+        objects_.push_back(workshop_.file(name + ".c.o"));
+        for (const char* flag : {"-std=gnu11", "-fPIC", "-w", "-fvisibility=hidden", "-c"}) command.push_back(flag);
+        command.insert(command.end(), {workshop_.file(name + ".c"), "-o", objects_.back()});
+        return run_c_compiler(command, name + ".c");
+    }
+
+    Result<void> link() {
+        const std::string made = "lib" + program_.name + ".so";
+        std::vector<std::string> command{options_.compiler};
+        command.insert(command.end(), options_.flags.begin(), options_.flags.end());
+        for (const char* flag : {"-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-builtin", "-shared",
+                                 "-nostdlib", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-s"})
+            command.push_back(flag);
+        command.insert(command.end(),
+                       {"-Wl,-soname," + made, "-I" + workshop_.path(), workshop_.file(program_.name + ".c")});
+        command.insert(command.end(), objects_.begin(), objects_.end());
+        command.insert(command.end(), {"-o", workshop_.file(made), "-lgcc"});
+        made_.push_back(made);
+        return run_c_compiler(command, made);
+    }
+
+    Result<void> add_manifest() {
+        using Json = nlohmann::ordered_json;
+        auto digest = workshop_.digest_of(made_);
+        if (!digest) return fail(std::move(digest.error()));
+        Json parts = Json::array(), files = Json::array();
+        for (const SystemPart& part : program_.parts) {
+            Json targets = Json::array();
+            for (const Variant& variant : part.program.variants)
+                targets.push_back(Json::parse(heddle::print(variant.target), nullptr, false));
+            parts.push_back({{"name", part.program.name},
+                             {"code", part.emit == Emit::c ? "c" : "object"},
+                             {"targets", std::move(targets)}});
+        }
+        const auto file_of = [&](const std::string& name) {
+            std::error_code problem;
+            const auto bytes = static_cast<int64_t>(std::filesystem::file_size(workshop_.file(name), problem));
+            files_.push_back({(folder_ / name).string(), bytes});
+            return Json{{"name", name}, {"bytes", bytes}};
+        };
+        for (const std::string& name : made_) files.push_back(file_of(name));
+        const Json json = {{"format", "heddle.system_artefact/1"},
+                           {"heddle", inference::build_info().version},
+                           {"name", program_.name},
+                           {"functions", Json::parse(modules::print_json(program_.module))},
+                           {"parts", std::move(parts)},
+                           {"files", std::move(files)},
+                           {"digest", *digest}};
+        if (auto done = add(program_.name + ".json", json.dump(2) + "\n"); !done) return done;
+        file_of(program_.name + ".json");
+        return {};
+    }
+
+    const SystemProgram& program_;
+    const std::filesystem::path folder_;
+    const ArtefactOptions& options_;
+    Workshop workshop_;
+    std::vector<std::string> made_, objects_;
+    std::vector<WrittenFile> files_;
+};
+
+}  // namespace
+
+Result<SystemProgram> make_system_program(const SystemRequest& request) { return SystemMaker(request).make(); }
+
+Result<std::vector<WrittenFile>> write_system_artefact(const SystemProgram& program, const std::string& folder,
+                                                       const ArtefactOptions& options) {
+    return SystemWriter(program, folder, options).write();
+}
+
+}  // namespace heddle::artefact
