@@ -337,6 +337,13 @@ TEST(Targets25, FiguresAreAskedOfTheConstraintAloneOrSaidToBeMissing) {
     EXPECT_EQ(code_of(ask(target, "core")), "target.unknown_key");
     EXPECT_EQ(ask(read(R"({"tag": "aws/c5", "memory_bytes": 1000})"), "memory_bytes")->value, "1000");
     EXPECT_EQ(ask(read(R"({"kind": "cuda", "arch": "sm_53"})"), "workgroup_bytes")->value, "49152");
+    // Features come with others, and go with them.
+    EXPECT_NE(ask(read(R"({"arch": "x86_64", "features": "+avx512f"})"), "features")->value.find("+avx2,"),
+              std::string::npos);
+    EXPECT_EQ(ask(read(R"({"cpu": "skylake-avx512", "features": "-avx"})"), "vector_bytes")->value, "16");
+    EXPECT_EQ(ask(read(R"({"cpu": "skylake-avx512", "features": "-popcnt"})"), "vector_bytes")->value, "64");
+    EXPECT_EQ(hash_text(read(R"({"arch": "x86_64", "features": "+avx2"})")),
+              hash_text(read(R"({"arch": "x86_64", "features": "+avx2,+avx,+sse4.2"})")));
     // A vector has what the features give it, whatever the CPU is.
     EXPECT_EQ(ask(read(R"({"cpu": "skylake-avx512", "features": "-avx512f"})"), "vector_bytes")->value, "32");
     EXPECT_EQ(ask(read(R"({"arch": "x86_64"})"), "vector_bytes")->value, "16");
