@@ -178,6 +178,7 @@ TEST(Targets18, PartsThatDoNotFitAreRefused) {
     EXPECT_EQ(code_of(recompose(parts)), "target.host_conflict");
     EXPECT_EQ(said(recompose(parts)),
               "'gpu0' has the host 'cpu x86_64 haswell', and in the machine 'big', which is 'cpu x86_64 znver4'");
+    EXPECT_EQ(code_of(recompose(decompose(decompose(machine).frame))), "target.system");
     // A part that has changed is taken.
     parts = decompose(machine);
     parts.parts[3].target.cores = 7;
