@@ -21,7 +21,7 @@ nlohmann::json facts_of(const Target& target) {
     nlohmann::json json = target_json(target, TargetFacts::known);
     json.erase("name");
     json.erase("features");
-    if (const std::string features = shortest_features(target); !features.empty()) json["features"] = features;
+    if (const std::string features = features_beside_cpu(target); !features.empty()) json["features"] = features;
     if (target.host) json["host"] = facts_of(*target.host);
     for (const SystemDevice& device : target.devices) {
         if (device.target) json["devices"][device.name]["target"] = facts_of(*device.target);

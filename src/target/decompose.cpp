@@ -112,13 +112,14 @@ Decomposition decompose(const Target& target) {
     }
     case TargetLevel::machine:
         for (SystemDevice& device : all.frame.devices) {
-            all.parts.push_back({device.name, device_with_host(target, *find_device(target, device.name))});
+            if (device.target)
+                all.parts.push_back({device.name, device_with_host(target, *find_device(target, device.name))});
             device.target = nullptr;
         }
         break;
     case TargetLevel::cluster:
         for (ClusterMachine& machine : all.frame.machines) {
-            all.parts.push_back({machine.name, *machine.target});
+            if (machine.target) all.parts.push_back({machine.name, *machine.target});
             machine.target = nullptr;
         }
         break;
@@ -127,7 +128,7 @@ Decomposition decompose(const Target& target) {
 }
 
 Result<Target> recompose(const Decomposition& parts) {
-    if (parts.parts.empty()) return parts.frame;
+    if (parts.parts.empty() && parts.frame.level() == TargetLevel::device) return parts.frame;
     Parts by_name;
     for (const TargetPart& part : parts.parts) {
         if (!by_name.emplace(part.name, &part.target).second)

@@ -19,7 +19,7 @@ struct Decomposition {
     std::vector<TargetPart> parts;
 };
 
-// A device alone has no parts, and is its own frame.
+// A device alone has no parts, and is its own frame. A device or machine whose target is null is no part.
 Decomposition decompose(const Target& target);
 
 // Parts in any order, of a frame of decompose; parts may have changed, as long as they fit. Codes: target.system (a

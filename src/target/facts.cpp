@@ -82,6 +82,7 @@ InstructionSet read_instruction_set(const JsonValue& value) {
     set.vectors = member(value, "vectors")->items;
     const JsonValue known = read_built_in("facts/" + set.name + ".json");
     each_word(text_of(known, "features"), ' ', [&](std::string_view word) { set.features.emplace(word); });
+    for (const JsonValue& feature : member(known, "implied")->items) set.implied.emplace(feature.name, feature.text);
     for (const JsonValue& cpu : member(known, "cpus")->items) set.cpus.emplace(cpu.name, cpu.text);
     static const JsonValue figures = read_built_in("facts/cpus.json");
     if (const JsonValue* here = member(figures, set.name)) {
@@ -114,6 +115,13 @@ std::set<std::string, std::less<>> features_of_cpu(const Target& target) {
         each_word(found->second, ' ', [&](std::string_view word) { features.emplace(word); });
     }
     return features;
+}
+
+// Null: nothing is known to come with the feature.
+const std::string* implied_by(const InstructionSet* set, const std::string& feature) {
+    if (!set) return nullptr;
+    const auto found = set->implied.find(feature);
+    return found == set->implied.end() ? nullptr : &found->second;
 }
 
 // Figures that nobody says.
@@ -248,24 +256,41 @@ std::map<std::string, char, std::less<>> signed_features(std::string_view featur
 
 std::set<std::string, std::less<>> features_of(const Target& target) {
     auto features = features_of_cpu(target);
-    for (const auto& [name, sign] : signed_features(target.features)) {
-        if (sign == '+')
-            features.insert(name);
-        else
-            features.erase(name);
+    const InstructionSet* set = find_instruction_set(target.arch);
+    const auto listed = signed_features(target.features);
+    for (const auto& [name, sign] : listed) {
+        if (sign == '-') continue;
+        features.insert(name);
+        if (const std::string* implied = implied_by(set, name))
+            each_word(*implied, ' ', [&](std::string_view word) { features.emplace(word); });
+    }
+    for (const auto& [excluded, sign] : listed) {
+        if (sign == '+') continue;
+        std::erase_if(features, [&](const std::string& feature) {
+            const std::string* implied = implied_by(set, feature);
+            bool falls = feature == excluded;
+            if (implied) each_word(*implied, ' ', [&](std::string_view word) { falls = falls || word == excluded; });
+            return falls;
+        });
     }
     return features;
 }
 
-std::string shortest_features(const Target& target) {
-    const auto implied = features_of_cpu(target);
-    // What a name of a CPU does not say needs no denial; where no name is known, all that is written counts.
-    const bool known = find_instruction_set(target.arch) != nullptr;
-    std::string text;
-    for (const auto& [name, sign] : signed_features(target.features)) {
-        if (known && implied.contains(name) == (sign == '+')) continue;
-        text += (text.empty() ? "" : ",") + (sign + name);
+std::string features_beside_cpu(const Target& target) {
+    std::map<std::string, char> signs;
+    if (!find_instruction_set(target.arch)) {  // all that is written counts
+        for (const auto& [name, sign] : signed_features(target.features)) signs.emplace(name, sign);
+    } else {
+        const auto all = features_of(target), of_cpu = features_of_cpu(target);
+        for (const std::string& name : all) {
+            if (!of_cpu.contains(name)) signs.emplace(name, '+');
+        }
+        for (const std::string& name : of_cpu) {
+            if (!all.contains(name)) signs.emplace(name, '-');
+        }
     }
+    std::string text;
+    for (const auto& [name, sign] : signs) text += (text.empty() ? "" : ",") + (sign + name);
     return text;
 }
 

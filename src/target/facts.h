@@ -47,8 +47,9 @@ struct InstructionSet {
     std::vector<std::string> abis;
     std::vector<JsonValue> triples, vectors;  // rules: {"all": [features], what follows}; the first that holds
     std::set<std::string, std::less<>> features;
-    std::map<std::string, std::string, std::less<>> cpus;   // features with blanks between
-    std::map<std::string, JsonValue, std::less<>> figures;  // of CPUs: fields of a target
+    std::map<std::string, std::string, std::less<>> implied;  // by features: others, with blanks between
+    std::map<std::string, std::string, std::less<>> cpus;     // features with blanks between
+    std::map<std::string, JsonValue, std::less<>> figures;    // of CPUs: fields of a target
 };
 // Null: no such instruction set.
 const InstructionSet* find_instruction_set(std::string_view arch);
@@ -56,13 +57,13 @@ const InstructionSet* find_instruction_set(std::string_view arch);
 // What a field may be for a target of this kind (and architecture and so on, where it says so); empty: anything.
 std::vector<std::string> names_for(Vocabulary vocabulary, const Target& target);
 
-// All features that a target has: those of its CPU, or of the least one of its instruction set, and its own, without
-// those that it excludes.
+// All features that a target has: those of its CPU, or of the least one of its instruction set, and its own, with what
+// these imply; without those that it excludes, and what implies them.
 std::set<std::string, std::less<>> features_of(const Target& target);
 // Of a "+a,-b" list: names with their signs, '+' where there is none.
 std::map<std::string, char, std::less<>> signed_features(std::string_view features);
-// Only what its CPU does not say already, in order.
-std::string shortest_features(const Target& target);
+// The same as what its CPU does not say, and what of its CPU is excluded: equal for equal sets of features.
+std::string features_beside_cpu(const Target& target);
 
 // Fills what follows from other fields and is not known: a name, the architecture from the CPU's name; vectors, caches, speeds
 // of a core and limits of workgroups from these names and features. `target.origins` says what from what.

@@ -82,7 +82,8 @@ std::string value_text(const Target& target, const SchemaField<Target>& field);
 // Whether somebody says what the field is: it has an origin other than `assumed`, or code has given it another value
 // than its default.
 bool is_known(const Target& target, const SchemaField<Target>& field);
-// Who; `program` where code has set it.
+// Who; `program` where code has set it. Code that changes a field which has an origin sets that too, and clears the tag:
+// what prints a tag, or what follows, would not show the change.
 TargetOrigin origin_of(const Target& target, const SchemaField<Target>& field);
 
 // JSON Schema (draft 7) of a target's text, for editors and other programs.

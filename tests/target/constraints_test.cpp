@@ -178,6 +178,7 @@ TEST(Targets18, PartsThatDoNotFitAreRefused) {
     EXPECT_EQ(code_of(recompose(parts)), "target.host_conflict");
     EXPECT_EQ(said(recompose(parts)),
               "'gpu0' has the host 'cpu x86_64 haswell', and in the machine 'big', which is 'cpu x86_64 znver4'");
+    EXPECT_EQ(code_of(recompose(decompose(decompose(machine).frame))), "target.system");
     // A part that has changed is taken.
     parts = decompose(machine);
     parts.parts[3].target.cores = 7;
@@ -337,6 +338,13 @@ TEST(Targets25, FiguresAreAskedOfTheConstraintAloneOrSaidToBeMissing) {
     EXPECT_EQ(code_of(ask(target, "core")), "target.unknown_key");
     EXPECT_EQ(ask(read(R"({"tag": "aws/c5", "memory_bytes": 1000})"), "memory_bytes")->value, "1000");
     EXPECT_EQ(ask(read(R"({"kind": "cuda", "arch": "sm_53"})"), "workgroup_bytes")->value, "49152");
+    // Features come with others, and go with them.
+    EXPECT_NE(ask(read(R"({"arch": "x86_64", "features": "+avx512f"})"), "features")->value.find("+avx2,"),
+              std::string::npos);
+    EXPECT_EQ(ask(read(R"({"cpu": "skylake-avx512", "features": "-avx"})"), "vector_bytes")->value, "16");
+    EXPECT_EQ(ask(read(R"({"cpu": "skylake-avx512", "features": "-popcnt"})"), "vector_bytes")->value, "64");
+    EXPECT_EQ(hash_text(read(R"({"arch": "x86_64", "features": "+avx2"})")),
+              hash_text(read(R"({"arch": "x86_64", "features": "+avx2,+avx,+sse4.2"})")));
     // A vector has what the features give it, whatever the CPU is.
     EXPECT_EQ(ask(read(R"({"cpu": "skylake-avx512", "features": "-avx512f"})"), "vector_bytes")->value, "32");
     EXPECT_EQ(ask(read(R"({"arch": "x86_64"})"), "vector_bytes")->value, "16");
