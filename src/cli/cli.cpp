@@ -408,7 +408,7 @@ Command add_compile(CLI::App& app, CompileOptions& options) {
         "  heddle compile model.onnx -o out --emit c --weights beside\n"
         "  heddle compile --call 'y = softmax(x)' --input-type 'x=float32[rows, 9]' --bind rows=1:256 -o out\n"
         "  heddle compile model.onnx -o out --system two.json --place logits=c0   (for several targets)\n"
-        "  heddle compile model.onnx --target webgpu --random 1 -o page   (the page compares with these inputs)\n");
+        "  heddle compile model.onnx --target webgpu --random 1 -o page   (which compares with these)\n");
     return {command, &options.common, [&] { return compile_model(options); }};
 }
 
