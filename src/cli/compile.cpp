@@ -13,6 +13,7 @@
 #include "cli/compile_webgpu.h"
 #include "cli/progress_line.h"
 #include "cli/support.h"
+#include "target/facts.h"
 
 namespace heddle::cli {
 namespace {
@@ -27,6 +28,11 @@ Result<std::vector<Target>> targets_of(std::vector<std::string> names, bool in_c
     for (const std::string& name : names) {
         auto target = name == "native" ? this_machine() : open_scheduled_target(name);
         if (!target) return fail(std::move(target.error()));
+        if (const KindFacts* kind = find_kind(target->kind); !kind || !kind->has_group("code")) {
+            return fail({.code = "cli.target",
+                         .summary = fmt::format("'{}' of kind '{}' runs no machine code of ours", name, target->kind),
+                         .remedy = "name a target of kind 'cpu'"});
+        }
         targets.push_back(std::move(*target));
     }
     return targets;

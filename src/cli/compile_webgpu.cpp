@@ -57,7 +57,17 @@ void print_written(const webgpu::Package& package, const std::vector<webgpu::Wri
     for (const auto& file : files) fmt::print("{:>12} {}\n", file.bytes, file.path);
 }
 
+Result<Target> page_target(const std::string& text) {
+    return text == "webgpu" ? Result<Target>(backends::webgpu_target()) : open_target(text);
+}
+
 }  // namespace
+
+bool is_webgpu(const std::string& text) {
+    if (text == "native") return false;
+    const auto target = page_target(text);
+    return target && target->kind == "webgpu";
+}
 
 Result<void> compile_webgpu(const CompileOptions& options) {
     if (options.targets.size() != 1) {
@@ -73,7 +83,16 @@ Result<void> compile_webgpu(const CompileOptions& options) {
     if (!given) return fail(std::move(given.error()));
     auto source = open_source(options, *library, *given);
     if (!source) return fail(std::move(source.error()));
-    auto plan = plan::make_plan(source->graph, backends::webgpu_target());
+    const auto target = page_target(options.targets.front());
+    if (!target) return fail(target.error());
+    if (const int lanes = backends::webgpu_target().lanes(4); target->lanes(4) != lanes) {
+        return fail({.code = "cli.compile_target",
+                     .summary = "pages are written with workgroups of one size",
+                     .expected = fmt::format("\"vector_bytes\": {}", 4 * lanes),
+                     .found = fmt::format("{}", target->vector_bytes),
+                     .remedy = "leave it out"});
+    }
+    auto plan = plan::make_plan(source->graph, *target);
     if (!plan) return fail(std::move(plan.error()));
     warn(plan->notes);
     // A graph names its inputs as words; callers know them by the model's names.

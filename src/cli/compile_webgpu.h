@@ -6,8 +6,8 @@
 
 namespace heddle::cli {
 
-// Whether a target's name asks for a page.
-inline bool is_webgpu(const std::string& target) { return target == "webgpu" || target == "webgpu/default"; }
+// Whether a target asks for a page: "webgpu", which is the tag webgpu/default, or any target of that kind.
+bool is_webgpu(const std::string& target);
 
 // Codes cli.compile_target (other targets beside it), those of loading, plan::make_plan, webgpu::make_package and
 // write_package.

@@ -329,7 +329,7 @@ Result<Target> open_scheduled_target(const std::string& text) {
     auto target = open_target(text);
     if (!target) return target;
     const KindFacts* kind = find_kind(kind_of(*target));
-    if (kind && kind->has_group("cpu")) return target;
+    if (kind && kind->has_group("scheduled") && !kind->has_group("workgroups")) return target;
     std::vector<std::string> parts;
     for (const SystemDevice& device : target->devices) parts.push_back(fmt::format("'{}:{}'", text, device.name));
     return fail({.code = "cli.target",

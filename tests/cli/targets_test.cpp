@@ -86,6 +86,20 @@ TEST_F(TargetsCommand, explain_chooses_for_a_tag_or_a_part_that_is_a_processor) 
                     "the nearest is 'aws/c5'");
 }
 
+TEST_F(TargetsCommand, pages_and_libraries_are_compiled_for_what_their_kind_can) {
+    const auto compile = [&](const char* target, const char* folder) {
+        return heddle({"compile", "--call", "y = relu(x)", "--input-type", "x=float32[8]", "--target", target, "-o",
+                       path(folder)});
+    };
+    const CommandOutcome page = compile(R"({"tag": "webgpu/default", "maximum_workgroups_axis": 1000})", "page");
+    EXPECT_EQ(page.status, 0) << page.errors;
+    EXPECT_CONTAINS(compile(R"({"kind": "webgpu", "arch": "core", "vector_bytes": 128})", "narrow").errors,
+                    "cli.compile_target");
+    EXPECT_CONTAINS(compile(R"({"kind": "hexagon", "arch": "v68"})", "hexagon").errors, "cli.target");
+    EXPECT_CONTAINS(compile("nvidia/t4", "gpu").errors, "cli.target");
+    EXPECT_CONTAINS(compile("webgpu/defualt", "typo").errors, "the nearest is 'webgpu/default'");
+}
+
 TEST_F(TargetsCommand, says_where_each_figure_of_this_machine_is_from) {
     const CommandOutcome outcome = heddle({"targets", "--host", "--explain", "--format", "json"});
     ASSERT_EQ(outcome.status, 0) << outcome.errors;

@@ -4,6 +4,7 @@
 
 #include "backends/wgsl/wgsl_checks.h"
 #include "backends/wgsl/wgsl_code.h"
+#include "target/tags.h"
 
 namespace heddle::backends {
 namespace {
@@ -90,34 +91,7 @@ private:
 
 }  // namespace
 
-Target webgpu_target() {
-    Target target;
-    target.name = "webgpu";
-    target.kind = "webgpu";
-    target.arch = "core";
-    target.maximum_workgroup = 256;
-    target.vector_bytes = 256;  // 64 lanes of 32 bits
-    target.vector_registers = 64;
-    target.fma_per_cycle = 1;
-    target.loads_per_cycle = 0.5;
-    target.fma_latency = 4;
-    target.maximum_rows = 8;
-    target.l1_bytes = 16 << 10;
-    target.l2_bytes = 1 << 20;
-    target.l3_bytes = 4 << 20;
-    target.l2_bytes_per_cycle = 64;
-    target.l3_bytes_per_cycle = 16;
-    target.cores = 32;
-    target.bandwidth = 100e9;
-    target.bandwidth_one_core = 6e9;
-    target.operations = 30e9;
-    target.launch_seconds = 1e-5;
-    target.maximum_buffers = 7;  // eight may be bound: one is for what a kernel reports
-    target.workgroup_bytes = 16 << 10;
-    target.maximum_binding_bytes = 128 << 20;
-    target.maximum_workgroups_axis = 65535;
-    return target;
-}
+Target webgpu_target() { return *TargetTags::built_in().target("webgpu/default"); }  // tests read all tags
 
 Result<WgslShader> wgsl_shader(const Tree& tree, const Target& target, int64_t scratch_bytes) {
     const int lanes = target.lanes(word);

@@ -10,7 +10,7 @@
 
 namespace heddle::backends {
 
-// A WebGPU device with the limits that every one has: workgroups of 64 lanes. Figures are those of a small GPU.
+// "webgpu/default": a WebGPU device with the limits that every one has, workgroups of 64 lanes, figures of a small GPU.
 Target webgpu_target();
 
 // A module and what a dispatch of it binds: group 0, binding 0 is the launch (a uniform buffer), then buffers in order.
