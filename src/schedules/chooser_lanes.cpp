@@ -242,6 +242,9 @@ bool Chooser::moves_as_vector(AxisId axis) const {
     const KernelEquation& e = equation(group_.after.front());
     if (depends_on(e.right->parts()[0], axis)) return false;
     if (movements_.of(e.tensor, e.left, axis) != Movement::unit) return false;
+    // Lanes that are invocations must each keep to elements of their own from point to point: none waits for another.
+    const auto keeps = [&](Expr c) { return !depends_on(c, axis) || lone_axis(c) == axis; };
+    if (target_.has_workgroups() && !std::ranges::all_of(e.left, keeps)) return false;
     return reads_neighbours(e.right->parts()[1], axis);
 }
 

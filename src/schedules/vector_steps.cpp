@@ -69,7 +69,7 @@ private:
     Arena& arena_;
     const AxisId ordered_;
     const bool in_turn_;
-    const int64_t lanes_;            // of a vector of steps
+    const int64_t lanes_;            // of a vector of steps: what lies farther back is in memory
     std::vector<size_t> equations_;  // first in the kernel's order, then each behind what it reads
     std::vector<size_t> updates_;    // by vectors: those that go where the states say, step by step
     std::vector<AxisId> others_;
@@ -543,7 +543,9 @@ std::optional<Kernel> in_vector_steps(const Kernel& kernel, const Target& target
     for (const auto& [ordered, gains] : scans) {
         for (const bool in_turn : {false, true}) {
             if (!(in_turn ? gains.in_turn : gains.by_vectors || gains.by_vectors_of_rows)) continue;
-            ScanInParts scan(made, ordered, in_turn, target.lanes(choice_numbers::least_element));
+            // Lanes that are invocations do not see what others have stored within a phase, however far back it is.
+            const int64_t lanes = target.lanes(choice_numbers::least_element);
+            ScanInParts scan(made, ordered, in_turn, target.has_workgroups() ? INT64_MAX : lanes);
             if (!scan.fits() || (!in_turn && !gains.by_vectors && !scan.only_adds())) continue;
             replace(made, ordered, scan.equations());
             any = true;

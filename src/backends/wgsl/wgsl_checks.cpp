@@ -19,12 +19,38 @@ bool is_long(DType dtype) { return dtype == DType::int64 || dtype == DType::uint
 // The largest magnitudes that integers may have, by rough rules.
 class Magnitudes {
 public:
-    explicit Magnitudes(const Tree& tree) : tree_(tree) {
+    explicit Magnitudes(const Tree& tree) : tree_(tree), terms_(tree.accumulators.size(), no_id) {
+        find_terms(tree.body);
         for (const Expression& e : tree.expressions) most_.push_back(of(e));
     }
     double most(size_t expression) const { return most_[expression]; }
 
 private:
+    void find_terms(const schedules::Block& block) {
+        for (const schedules::Statement& statement : block) {
+            std::visit(
+                [&](const auto& node) {
+                    if constexpr (requires { node.body; })
+                        find_terms(node.body);
+                    else if constexpr (std::is_same_v<std::decay_t<decltype(node)>, schedules::Update>)
+                        terms_[node.accumulator] = node.value;
+                },
+                statement.node);
+        }
+    }
+
+    // The least or greatest of terms is one of them, or the end of the range; a place is one.
+    double of_accumulator(const Expression& e) const {
+        const schedules::Accumulator& accumulator = tree_.accumulator(e.accumulator_id());
+        if (!is_long(e.dtype)) return of_type(e.dtype);
+        if (accumulator.state) return INFINITY;
+        if (is_argument(accumulator.reducer)) return 0x1p30;
+        const bool extreme = accumulator.reducer == Reducer::minimum || accumulator.reducer == Reducer::maximum;
+        const schedules::ExpressionId term = terms_[e.accumulator_id()];
+        const bool known = extreme && term >= 0 && static_cast<size_t>(term) < most_.size();
+        return known ? std::max(most_[term], 0x1p31) : INFINITY;
+    }
+
     double operand(const Expression& e, size_t i) const { return most_[e.operands[i]]; }
 
     static double of_type(DType dtype) {
@@ -61,7 +87,10 @@ private:
         case Expression::Kind::let: return most_[tree_.let(e.let_id()).value];
         case Expression::Kind::scalar: return of_operation(e);
         case Expression::Kind::load: return of_type(e.dtype);
-        default: return is_long(e.dtype) ? INFINITY : of_type(e.dtype);  // accumulators: of so many terms
+        case Expression::Kind::accumulator:
+        case Expression::Kind::before:
+        case Expression::Kind::carried: return of_accumulator(e);
+        default: return is_long(e.dtype) ? INFINITY : of_type(e.dtype);
         }
     }
 
@@ -85,6 +114,7 @@ private:
     }
 
     const Tree& tree_;
+    std::vector<schedules::ExpressionId> terms_;  // of each accumulator
     std::vector<double> most_;
 };
 

@@ -137,6 +137,37 @@ TEST(Fusion19, ArraysThatDoNotFitAWorkgroupLieInABuffer) {
     EXPECT_NE(large.find("storageBarrier();"), std::string::npos);
 }
 
+// Updates that overlap from point to point go one element after another: lanes would read what others write.
+TEST(Fusion19, LanesOfAnUpdateKeepToElementsOfTheirOwn) {
+    const auto kernel = [](const std::string& place) {
+        return "kernel test\naxis i = 300 hint 300\naxis k = 40 hint 40\naxis j = 64 hint 64\n"
+               "input p: int64 [40]\ninput u: float32 [40, 64]\noutput y: float32 [300]\ncommon\n"
+               "y[i] over [i] = 0.0\n"
+               "update y[" +
+               place + "] over [j] for [k] = inside(p[k], 200) ? (y[" + place + "] + u[k, j]) : y[" + place + "]\n";
+    };
+    const std::string own = code_of(kernel("j")), overlapping = code_of(kernel("p[k] + j"));
+    const auto stores_of_lanes = [](const std::string& text) {
+        const std::string update = text.substr(text.rfind("// phase"));
+        return std::regex_search(update, std::regex("m[0-9]+\\[[^\\]]*lane\\] = "));
+    };
+    EXPECT_TRUE(stores_of_lanes(own)) << own;
+    EXPECT_FALSE(stores_of_lanes(overlapping)) << overlapping;
+}
+
+// An echo from more than a vector's lanes back: on vectors a load of what an earlier one has stored; here a race.
+TEST(Fusion19, NoLaneReadsWhatAnotherHasStoredInItsPhase) {
+    const std::string kernel =
+        "kernel test\naxis i = 100 hint 100\naxis t = 2000 hint 2000\ninput x: float32 [2000]\n"
+        "output y: float32 [2100]\ncommon\ny[i] over [i] = 0.0\ny[t + 100] over [] step t = x[t] + y[t] * 0.5\n";
+    const auto has_lanes = [](const schedules::Tree& tree) {
+        const std::string text = schedules::print(tree);
+        return text.find("lanes t") != std::string::npos;
+    };
+    EXPECT_TRUE(has_lanes(*tree_of(kernel, Target{})));
+    EXPECT_FALSE(has_lanes(*tree_of(kernel)));
+}
+
 TEST(WgslShader, RefusesWhat32BitsCannotHold) {
     EXPECT_EQ(refusal_of(rows("input x: float64 [5, 300]\noutput y: float64 [5, 300]\n",
                               "common i j\ny[i, j] over [i, j] = (x[i, j] + x[i, j])\n")),
