@@ -244,7 +244,6 @@ private:
         if (net.readers.empty() && net.read_in.empty()) return;
         net.seconds = &copy_table(graph_.tensor(t).type.byte_size());
         choice_.nets.push_back(std::move(net));
-        net_tensor_.push_back(t);
     }
 
     const std::vector<double>& copy_table(int64_t bytes) {
@@ -420,7 +419,6 @@ private:
     std::vector<OperationWork> work_;
     std::map<int64_t, std::vector<double>> copy_tables_;
     Choice choice_;
-    std::vector<TensorId> net_tensor_;
     std::vector<int32_t> taken_;
     bool by_memory_ = false;
 };

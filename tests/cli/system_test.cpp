@@ -72,6 +72,38 @@ TEST_F(SystemCommand, explains_where_an_operator_is_placed) {
     EXPECT_EQ(functions.back()["steps"].back()["extents"][0][0], "rows");
 }
 
+TEST_F(SystemCommand, compiles_one_artefact_for_several_targets) {
+    const std::vector<std::string> words = {"compile",
+                                            "--call",
+                                            "s = softmax(x, axis: 1); y = tanh(s)",
+                                            "--input-type",
+                                            "x=float32[rows, 16]",
+                                            "--bind",
+                                            "rows=1:8",
+                                            "--name",
+                                            "rows",
+                                            "--system",
+                                            system_,
+                                            "--place",
+                                            "s=c0",
+                                            "-o",
+                                            path("out")};
+    const auto outcome = heddle(words);
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_CONTAINS(outcome.output, "launch rows@c0(x@c0) over [rows, 16]");
+    for (const char* file : {"librows.so", "rows.c", "rows.h", "rows_part0.c", "rows_part1.o"})
+        EXPECT_TRUE(std::filesystem::exists(path("out/" + std::string(file)))) << file;
+    const auto json = nlohmann::json::parse(read("out/rows.json"));
+    EXPECT_EQ(json["parts"].size(), 2u);
+    EXPECT_EQ(json["functions"].size(), 2u);
+    auto more = words;
+    more.insert(more.end(), {"--emit", "c"});
+    EXPECT_CONTAINS(heddle(more).errors, "error[cli.usage]");
+    auto other = words;
+    *std::ranges::find(other, "s=c0") = "s=ref0";
+    EXPECT_CONTAINS(heddle(other).errors, "error[artefact.kind]");
+}
+
 TEST_F(SystemCommand, refuses_what_cannot_be) {
     const auto refusal = [&](const std::vector<std::string>& more) {
         const auto outcome = run(more);
