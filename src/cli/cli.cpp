@@ -377,8 +377,8 @@ Command add_compile(CLI::App& app, CompileOptions& options) {
     check_words(*command->add_option("--emit", options.emit, "What to write")->capture_default_str(),
                 {"library", "object", "c"});
     check_words(
-        *command->add_option("--weights", options.weights, "Where weights lie: in it, or in a file to be mapped")
-             ->capture_default_str(),
+        *command->add_option("--weights", options.weights,
+                             "Where weights lie: in it (but C of more than 16 MB of them), or in a file to be mapped"),
         {"inside", "beside"});
     for (const char* other : {"--emit", "--weights"}) system->excludes(command->get_option(other));
     command->add_option("--cc", options.compiler, "The C compiler that makes the part around the kernels, and links")

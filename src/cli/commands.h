@@ -162,7 +162,7 @@ struct CompileOptions {
     std::string system;                      // devices to place it on; empty: none
     std::vector<std::string> place;          // "y=c0"
     std::string folder, name;                // of the program; empty: the model's
-    std::string emit = "library", weights = "inside", compiler = "cc";
+    std::string emit = "library", weights, compiler = "cc";
     std::vector<std::string> flags;          // for the C compiler
     int64_t random_seed = -1;                // a page: of inputs of its check that are not given
     int threads = 0;

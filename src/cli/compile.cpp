@@ -87,6 +87,13 @@ private:
     std::vector<std::string> input_names_, output_names_;
 };
 
+// Numbers in C take four times the bytes, and compilers long.
+bool are_beside(const CompileOptions& options, const artefact::Program& program) {
+    constexpr int64_t most_in_c = 16 << 20;
+    return options.weights == "beside" ||
+           (options.weights.empty() && options.emit == "c" && program.weights.bytes() > most_in_c);
+}
+
 void print_files(const std::vector<artefact::WrittenFile>& files, const artefact::Program& program,
                  const CommonOptions& common) {
     if (common.json) {
@@ -172,7 +179,7 @@ Result<void> compile(const CompileOptions& options) {
                                           {.emit = options.emit == "c"        ? artefact::Emit::c
                                                    : options.emit == "object" ? artefact::Emit::object
                                                                               : artefact::Emit::library,
-                                           .weights_beside = options.weights == "beside",
+                                           .weights_beside = are_beside(options, *program),
                                            .compiler = options.compiler,
                                            .flags = options.flags,
                                            .driver_folder = exported_folder(),

@@ -5,10 +5,10 @@
 #include <functional>
 #include <random>
 
+#include "backends/cc/cc_backend.h"
 #include "backends/llvm/llvm_backend.h"
 #include "evaluate/compare.h"
 #include "evaluate/evaluate.h"
-#include "helpers/gcc_backend.h"
 #include "helpers/library.h"
 #include "plan/plan.h"
 #include "runtime/executable.h"
@@ -101,7 +101,7 @@ void expect_everywhere(const Graph& graph, const std::vector<TensorData>& feeds,
             if (gcc && !(c && fuse)) continue;
             std::shared_ptr<codegen::Backend> backend;
             if (gcc)
-                backend = std::make_shared<GccBackend>();
+                backend = std::make_shared<backends::CcBackend>(*backends::CCompiler::find(), 0);
             else
                 backend = std::make_shared<backends::LlvmBackend>();
             auto found = run(graph, feeds, fuse, backend);

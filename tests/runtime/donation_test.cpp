@@ -6,9 +6,9 @@
 
 #include <cstring>
 
+#include "backends/cc/cc_backend.h"
 #include "helpers/codes.h"
 #include "helpers/device_backend.h"
-#include "helpers/gcc_backend.h"
 #include "helpers/running.h"
 #include "plan/donation.h"
 #include "symbolic/program.h"
@@ -81,7 +81,7 @@ std::vector<TensorData> run(plan::Plan plan, const std::vector<TensorData>& feed
 
 std::shared_ptr<codegen::Backend> backend_of(int number) {
     if (number == 0) return std::make_shared<backends::LlvmBackend>();
-    if (number == 1) return std::make_shared<GccBackend>();
+    if (number == 1) return std::make_shared<backends::CcBackend>(*backends::CCompiler::find(), 0);
     return std::make_shared<FarBackend>();
 }
 
