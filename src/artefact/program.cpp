@@ -145,54 +145,65 @@ public:
             const auto targets = static_cast<int64_t>(request_.targets.size());
             request_.progress->begin(Stage::plan, program_.grid.count() * targets);
         }
-        for (const Target& target : request_.targets) {
-            if (auto made = add_variant(target); !made) return fail(std::move(made.error()));
+        for (const Target& target : request_.targets) program_.variants.push_back({.target = target});
+        made_.resize(request_.targets.size());
+        for (int64_t size = 0; size < program_.grid.count(); size++) {
+            if (auto added = add_size(size); !added) return fail(std::move(added.error()));
         }
+        for (size_t v = 0; v < made_.size(); v++) {
+            std::vector<Group>& groups = program_.variants[v].groups;
+            for (size_t g = 0; g < groups.size(); g++) add_columns(groups[g], made_[v].values[g]);
+        }
+        name_sizes();
         return std::move(program_);
     }
 
 private:
-    Result<void> add_variant(const Target& target) {
-        Variant& variant = program_.variants.emplace_back();
-        variant.target = target;
+    // What a variant is made of, besides what is in it.
+    struct Making {
         std::map<std::string, int32_t> kernels, group_of;       // by key, by structure
         std::vector<std::vector<std::vector<int64_t>>> values;  // by group, by size: its numbers
-        std::vector<std::vector<int64_t>> output_sizes;         // by size
-        for (int64_t size = 0; size < program_.grid.count(); size++) {
-            auto planned = plan_size(size, variant, kernels);
-            if (!planned) return fail(std::move(planned.error()));
-            const auto [found, added] =
-                group_of.try_emplace(planned->text, static_cast<int32_t>(variant.groups.size()));
-            if (added) {
-                variant.groups.push_back(std::move(planned->structure));
-                values.emplace_back();
-            }
-            const auto g = static_cast<size_t>(found->second);
-            variant.group_of.push_back(found->second);
-            variant.rank_of.push_back(static_cast<int32_t>(variant.groups[g].sizes.size()));
-            variant.groups[g].sizes.push_back(size);
-            output_sizes.emplace_back(planned->numbers.begin() + 2, planned->numbers.end());
-            values[g].push_back(std::move(planned->numbers));
-            if (auto wanted = step_done(request_.progress); !wanted) return wanted;
-        }
-        for (size_t g = 0; g < variant.groups.size(); g++) add_columns(variant.groups[g], values[g]);
-        name_sizes(output_sizes);
-        return {};
-    }
+    };
 
-    Result<Planned> plan_size(int64_t size, Variant& variant, std::map<std::string, int32_t>& kernels) {
+    // The graph of a size serves all targets.
+    Result<void> add_size(int64_t size) {
         std::map<std::string, int64_t> bindings = program_.grid.bindings(size);
         bindings.insert(fixed_.begin(), fixed_.end());
         auto graph = request_.graph(bindings);
         if (!graph) return fail(std::move(graph.error()));
-        auto plan = plan::make_plan(*graph, variant.target);
-        if (!plan) return fail(std::move(plan.error()));
-        auto prepared = runtime::prepare_here(*plan, host_, kernels_, pool_, prepared_);
-        if (!prepared) return fail(std::move(prepared.error()));
-        if (program_.inputs.empty() && program_.outputs.empty()) {
-            if (auto taken = take_arguments(*plan); !taken) return fail(std::move(taken.error()));
+        for (size_t v = 0; v < made_.size(); v++) {
+            auto plan = plan::make_plan(*graph, program_.variants[v].target);
+            if (!plan) return fail(std::move(plan.error()));
+            if (size == 0 && v == 0) {
+                if (auto taken = take_arguments(*plan); !taken) return taken;
+            }
+            if (v == 0) {
+                std::vector<int64_t>& sizes = output_sizes_.emplace_back();
+                for (const TensorType& type : plan->output_types)
+                    for (const Size& extent : type.shape) sizes.push_back(extent.value);
+            }
+            auto prepared = runtime::prepare_here(*plan, host_, kernels_, pool_, prepared_);
+            if (!prepared) return fail(std::move(prepared.error()));
+            Variant& variant = program_.variants[v];
+            add_planned(size, variant, made_[v],
+                        Reader(*plan, *prepared, program_.weights, variant, made_[v].kernels).read());
+            if (auto wanted = step_done(request_.progress); !wanted) return wanted;
         }
-        return Reader(*plan, *prepared, program_.weights, variant, kernels).read();
+        return {};
+    }
+
+    static void add_planned(int64_t size, Variant& variant, Making& making, Planned planned) {
+        const auto [found, added] =
+            making.group_of.try_emplace(planned.text, static_cast<int32_t>(variant.groups.size()));
+        if (added) {
+            variant.groups.push_back(std::move(planned.structure));
+            making.values.emplace_back();
+        }
+        const auto g = static_cast<size_t>(found->second);
+        variant.group_of.push_back(found->second);
+        variant.rank_of.push_back(static_cast<int32_t>(variant.groups[g].sizes.size()));
+        variant.groups[g].sizes.push_back(size);
+        making.values[g].push_back(std::move(planned.numbers));
     }
 
     static Argument argument_of(const std::string& name, const TensorType& type) {
@@ -237,14 +248,14 @@ private:
     }
 
     // Of outputs, by what they are for all sizes.
-    void name_sizes(const std::vector<std::vector<int64_t>>& sizes) {
-        std::vector<int64_t> all(sizes.size()), table, column(sizes.size());
+    void name_sizes() {
+        std::vector<int64_t> all(output_sizes_.size()), table, column(output_sizes_.size());
         std::iota(all.begin(), all.end(), int64_t{0});
         ColumnBuilder builder(program_.grid, all, table);
         size_t n = 0;
         for (Argument& output : program_.outputs) {
             for (std::string& text : output.sizes) {
-                for (size_t s = 0; s < sizes.size(); s++) column[s] = sizes[s][n];
+                for (size_t s = 0; s < column.size(); s++) column[s] = output_sizes_[s][n];
                 text = builder.text(builder.add(column));
                 n++;
             }
@@ -267,6 +278,8 @@ private:
     const ProgramRequest& request_;
     Program program_;
     std::map<std::string, int64_t> fixed_;
+    std::vector<Making> made_;                        // by variant
+    std::vector<std::vector<int64_t>> output_sizes_;  // by size
     // Weights are made ready on this machine; what two plans make alike is made once.
     const Target host_ = detect_host();
     ThreadPool pool_;

@@ -117,6 +117,21 @@ std::string name_of(const CompileOptions& options) {
     return artefact::identifier_of(options.name.empty() ? stem : options.name);
 }
 
+// A graph names its inputs as words; callers know them by the model's names.
+template <typename Named>
+void take_names(Named& program, const Exported& exported) {
+    for (size_t i = 0; i < program.inputs.size(); i++) program.inputs[i].name = exported.input_names()[i];
+    for (size_t i = 0; i < program.outputs.size(); i++) program.outputs[i].name = exported.output_names()[i];
+}
+
+artefact::ArtefactOptions artefact_options(const CompileOptions& options, Progress& progress) {
+    return {.compiler = options.compiler,
+            .flags = options.flags,
+            .driver_folder = exported_folder(),
+            .threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency())),
+            .progress = &progress};
+}
+
 // One artefact of functions for several targets.
 Result<void> compile_for_system(const CompileOptions& options, const Library& library,
                                 std::vector<artefact::Dimension> dimensions) {
@@ -136,15 +151,8 @@ Result<void> compile_for_system(const CompileOptions& options, const Library& li
          .graph = [&](const std::map<std::string, int64_t>& sizes) { return exported->graph(sizes); },
          .progress = progress.get()});
     if (!program) return fail(std::move(program.error()));
-    for (size_t i = 0; i < program->inputs.size(); i++) program->inputs[i].name = exported->input_names()[i];
-    for (size_t i = 0; i < program->outputs.size(); i++) program->outputs[i].name = exported->output_names()[i];
-    const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    auto files = artefact::write_system_artefact(*program, options.folder,
-                                                 {.compiler = options.compiler,
-                                                  .flags = options.flags,
-                                                  .driver_folder = exported_folder(),
-                                                  .threads = cores,
-                                                  .progress = progress.get()});
+    take_names(*program, *exported);
+    auto files = artefact::write_system_artefact(*program, options.folder, artefact_options(options, *progress));
     if (!files) return fail(std::move(files.error()));
     progress->finish();
     if (!options.common.json) fmt::print("{}", modules::print(program->module));
@@ -171,20 +179,11 @@ Result<void> compile(const CompileOptions& options) {
          .graph = [&](const std::map<std::string, int64_t>& sizes) { return exported->graph(sizes); },
          .progress = progress.get()});
     if (!program) return fail(std::move(program.error()));
-    // A graph names its inputs as words; callers know them by the model's names.
-    for (size_t i = 0; i < program->inputs.size(); i++) program->inputs[i].name = exported->input_names()[i];
-    for (size_t i = 0; i < program->outputs.size(); i++) program->outputs[i].name = exported->output_names()[i];
-    const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    auto files = artefact::write_artefact(*program, options.folder,
-                                          {.emit = options.emit == "c"        ? artefact::Emit::c
-                                                   : options.emit == "object" ? artefact::Emit::object
-                                                                              : artefact::Emit::library,
-                                           .weights_beside = are_beside(options, *program),
-                                           .compiler = options.compiler,
-                                           .flags = options.flags,
-                                           .driver_folder = exported_folder(),
-                                           .threads = cores,
-                                           .progress = progress.get()});
+    take_names(*program, *exported);
+    artefact::ArtefactOptions made = artefact_options(options, *progress);
+    if (options.emit != "library") made.emit = options.emit == "c" ? artefact::Emit::c : artefact::Emit::object;
+    made.weights_beside = are_beside(options, *program);
+    auto files = artefact::write_artefact(*program, options.folder, made);
     if (!files) return fail(std::move(files.error()));
     progress->finish();
     print_files(*files, *program, options.common);

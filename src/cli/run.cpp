@@ -301,33 +301,36 @@ Result<void> run_compiled(const RunOptions& options, const Library& library, con
     return {};
 }
 
-Result<void> run_interpreted(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
-                             Measured& measured) {
+Result<Source> load_with_feeds(const RunOptions& options, const Library& library, const Given& given,
+                               Progress& progress, Measured& measured, std::vector<TensorData>& feeds) {
     const auto begin = Clock::now();
     auto source = load(options, library, given, progress);
-    if (!source) return fail(std::move(source.error()));
-    auto feeds = feeds_for(source->input_names, source->input_types(), with_weights(given, *source),
-                           options.random_seed, options.work);
-    if (!feeds) return fail(std::move(feeds.error()));
+    if (!source) return source;
+    auto made = feeds_for(source->input_names, source->input_types(), with_weights(given, *source), options.random_seed,
+                          options.work);
+    if (!made) return fail(std::move(made.error()));
+    feeds = std::move(*made);
     measured.load_ms += milliseconds_since(begin);
     measured.output_names = source->output_names;
     measured.rewrites = source->rewrites;
-    return run_reference(*source, *feeds, measured);
+    return source;
+}
+
+Result<void> run_interpreted(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
+                             Measured& measured) {
+    std::vector<TensorData> feeds;
+    auto source = load_with_feeds(options, library, given, progress, measured, feeds);
+    if (!source) return fail(std::move(source.error()));
+    return run_reference(*source, feeds, measured);
 }
 
 Result<void> run_on_system(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
                            Measured& measured) {
-    const auto begin = Clock::now();
-    auto source = load(options, library, given, progress);
+    std::vector<TensorData> feeds;
+    auto source = load_with_feeds(options, library, given, progress, measured, feeds);
     if (!source) return fail(std::move(source.error()));
-    auto feeds = feeds_for(source->input_names, source->input_types(), with_weights(given, *source),
-                           options.random_seed, options.work);
-    if (!feeds) return fail(std::move(feeds.error()));
-    measured.load_ms += milliseconds_since(begin);
-    auto run = run_placed(source->graph, *feeds, options);
+    auto run = run_placed(source->graph, feeds, options);
     if (!run) return fail(std::move(run.error()));
-    measured.output_names = source->output_names;
-    measured.rewrites = source->rewrites;
     measured.outputs = std::move(run->outputs);
     measured.compile_ms = run->compile_ms;
     measured.run_ms = std::move(run->run_ms);
