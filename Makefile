@@ -27,13 +27,8 @@ test: build
 	@scripts/test $(if $(OFFLINE),--offline)
 
 bench: build
-	@cmake --build --preset release --target heddle_python
-	@.venv/bin/python bench/peers.py
-	@.venv/bin/python bench/starts.py
-	@.venv/bin/python bench/gallery.py
-	@.venv/bin/python bench/training.py
-	@.venv/bin/python bench/training.py --agree
-	@.venv/bin/python bench/derivatives.py
+	@cmake --build --preset release --target heddle_python bench_symbolic
+	@.venv/bin/python bench/all.py
 
 # dist/heddle-*.whl, with LLVM in it, for any manylinux of its tag.
 wheel:
