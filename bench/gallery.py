@@ -180,7 +180,7 @@ def main():
     parser.add_argument("--heddle", type=pathlib.Path, default=ROOT / "build/heddle", help="the program, or its build folder")
     options = parser.parse_args()
     if options.quick:
-        options.names, options.threads, options.rounds, options.seconds = ["swish"], 1, 1, 0.01
+        options.names, options.threads, options.rounds, options.seconds = ["halve"], 1, 1, 0.01
     if options.heddle.is_dir():
         options.heddle = options.heddle / "heddle"
     operators = gallery.load()
