@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "graph/graph.h"
 #include "plan/storage.h"
 #include "schedules/schedule.h"
@@ -100,7 +101,7 @@ struct PlanOptions {
     std::vector<Donation> donations = {};  // donation.h chooses outputs for inputs
     bool keep_all = false;  // every buffer keeps memory of its own, so that all can be looked at afterwards
     // Steps on the way, which tests break: what is done to equations before fusion (null: nothing), and to a kernel.
-    void (*passes)(equations::System&) = equations::optimise;
+    std::function<void(equations::System&)> passes = [](equations::System& system) { equations::optimise(system); };
     Result<schedules::Scheduled> (*schedule)(const schedules::Kernel&, const Target&) = schedules::schedule;
     Progress* progress = nullptr;  // told the stages fusion and plan, and asked whether to go on
 };
