@@ -30,7 +30,7 @@ struct Buffer {
         output,     // the caller's, row-major; `index` of the graph's outputs
         constant,   // `constant` itself
         prepared,   // memory of its own, written in `prepare`; read there, or in `run`
-        workspace,  // of a session, at `offset`; shares bytes with buffers that live at other times
+        workspace,  // of a session, at `offset`; shares bytes with buffers that live at other times. A launch fills margins
         margins,    // of a session, at `offset`: filled once with `filling`, its borders are never written again
     };
     std::string name;
@@ -57,6 +57,7 @@ struct Launch {
     int64_t rounds = 1;  // the tasks of one, which are as many in each, begin when all of the one before are done
     int64_t scratch_bytes = 0;  // of each thread
     bool layout = false;        // only packs, fills a margin or copies between layouts
+    bool fills = false;         // fills the margins of its only buffer, and leaves the rest of it alone
 };
 
 // Launches that do not depend on one another: their task ranges run together.
