@@ -199,7 +199,8 @@ class IOBinding:
     """Tensors for a session's inputs and outputs, for `run_with_iobinding`."""
 
     def __init__(self, session: InferenceSession) -> None:
-        self._names = ([port.name for port in session.get_inputs()], [port.name for port in session.get_outputs()])
+        self._names = ([port.name for port in session.get_inputs() + session.get_overridable_initializers()],
+                       [port.name for port in session.get_outputs()])
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, OrtValue | None] = {}  # None: memory of the session's
         self._results: list[OrtValue] = []

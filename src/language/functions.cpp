@@ -41,6 +41,7 @@ constexpr std::array table = {
     FunctionInfo{"insert", 3, 3, whole, "insert([3, 4], [0, 3], [7, 8])", "insert(list, positions, values)"},
     FunctionInfo{"remove", 2, 2, whole, "remove([3, 4], 0)", "remove(list, positions)"},
     FunctionInfo{"replace", 3, 3, whole, "replace([3, 4], -1, 7)", "replace(list, positions, values)"},
+    FunctionInfo{"offsets", 1, 1, whole, "offsets([3, 4, 5])", "offsets(sizes)"},
     FunctionInfo{"concat", 1, -1, whole, "concat([3], [4, 5])"},
     FunctionInfo{"broadcast", 1, -1, whole, "broadcast([4, 1], [3, 1, 5])"},
     FunctionInfo{"flatten", 2, 2, whole, "flatten([1, 2], [3, 4])"},

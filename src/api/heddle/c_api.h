@@ -183,6 +183,13 @@ HEDDLE_API heddle_status heddle_model_from_calls(heddle_runtime* runtime, const 
                                                  heddle_error** error);
 HEDDLE_API void heddle_model_release(heddle_model* model);
 
+/* Inputs that have a value already (ONNX: with initializers). They are no inputs of the model; one that takes those of
+   these names as inputs, in the place where the file has them, is a model of its own. */
+HEDDLE_API size_t heddle_model_initializer_count(const heddle_model* model);
+HEDDLE_API const heddle_port* heddle_model_initializer(const heddle_model* model, size_t index);
+HEDDLE_API heddle_status heddle_model_with_initializers(const heddle_model* model, const char* const* names,
+                                                        size_t name_count, heddle_model** with, heddle_error** error);
+
 HEDDLE_API size_t heddle_model_input_count(const heddle_model* model);
 HEDDLE_API size_t heddle_model_output_count(const heddle_model* model); /* of calls 0: executables know them */
 HEDDLE_API const heddle_port* heddle_model_input(const heddle_model* model,

@@ -326,6 +326,18 @@ public:
         return detail::ports(get(), heddle_model_output_count(get()), heddle_model_output);
     }
 
+    // Inputs that have a value already, and are no inputs of the model.
+    std::vector<Port> initializers() const {
+        return detail::ports(get(), heddle_model_initializer_count(get()), heddle_model_initializer);
+    }
+    // A model of its own, which takes those of these names as inputs.
+    Result<Model> with_initializers(const std::vector<std::string>& names) const {
+        std::vector<const char*> texts;
+        for (const std::string& name : names) texts.push_back(name.c_str());
+        return detail::make<Model>(static_cast<heddle_model*>(nullptr), heddle_model_with_initializers, get(),
+                                   texts.data(), texts.size());
+    }
+
     // For inputs of these types and shapes, with memory where a shape or a branch follows from values. What was compiled
     // before is given again.
     Result<Executable> compile(const Tensors& inputs, const OnProgress& on_progress = {}) const {
