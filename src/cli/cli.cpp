@@ -544,6 +544,14 @@ Command add_completion(CLI::App& app, std::string& shell, const CommandTable& ta
             }};
 }
 
+Command add_manual(CLI::App& app, const CommandTable& table) {
+    auto* command = app.add_subcommand("manual", "Print the manual page: heddle manual | man -l -");
+    return {command, nullptr, [&] {
+                fmt::print("{}", manual_page(table));
+                return 0;
+            }};
+}
+
 void end_now(std::string_view text) {
     [[maybe_unused]] auto written = ::write(STDERR_FILENO, text.data(), text.size());
     ::_exit(128 + SIGINT);
@@ -591,7 +599,7 @@ int run(int count, char** arguments) {
         add_compile(app, compile_options),  add_verify(app, verify_options),
         add_rewrite(app, rewrite_options),  add_cache_command(app, cache_options),
         add_targets(app, targets_options),  add_conformance(app, conformance_options),
-        add_schema(app, schema_of_targets), add_completion(app, shell, table)};
+        add_schema(app, schema_of_targets), add_completion(app, shell, table), add_manual(app, table)};
     table = table_of(app);
     const bool json = asks_for_json(count, arguments);
     try {

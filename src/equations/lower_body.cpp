@@ -361,10 +361,27 @@ void BodyLowering::add_output(const BodyEquation& body_equation) {
     const TensorIndex target = state_.tensor(operation_.outputs[static_cast<size_t>(body_equation.output)]);
     std::vector<Expr> left;
     for (NodeId coordinate : body_equation.left) left.push_back(convert(coordinate, nullptr, true));
-    Equation equation = equation_of(target, left, body_equation.variables, body_equation.value);
+    Equation equation = forwards(equation_of(target, left, body_equation.variables, body_equation.value));
     equation.piece = static_cast<int32_t>(state_.system.tensor(target).equations.size());
     state_.system.add_equation(std::move(equation));
     add_states();
+}
+
+// `y[n - 1 - i] = f(i)` is `y[i] = f(n - 1 - i)`: no left side of a system goes backwards.
+Equation BodyLowering::forwards(Equation equation) {
+    Arena::Substitution turn;
+    for (Expr coordinate : equation.left) {
+        for (const auto& [atom, factor] : linear_form(coordinate).terms) {
+            if (factor >= 0 || atom->kind != Kind::variable) continue;
+            const AxisId axis = atom->axis();
+            turn[axis] = arena_.add(arena_.integer(arena_.extent(axis) - 1), arena_.axis_value(axis), -1);
+        }
+    }
+    if (turn.empty()) return equation;
+    for (Expr& left : equation.left) left = arena_.substitute(left, turn);
+    equation.right = arena_.substitute(equation.right, turn);
+    if (turn.contains(equation.ordered)) equation.scan = equation.ordered = no_id;  // it may join again: join_scans
+    return equation;
 }
 
 Equation BodyLowering::equation_of(TensorIndex target, const std::vector<Expr>& left,

@@ -90,6 +90,7 @@ private:
     std::vector<AxisId> open_axes(Expr right, const std::vector<AxisId>& bound) const;
     Expr check_reads(Expr right);
     Expr finish_right(Expr right, const std::vector<AxisId>& axes);
+    Equation forwards(Equation equation);
     void add_output(const BodyEquation& equation);
     // The equation of `value` over `variables`.
     Equation equation_of(TensorIndex target, const std::vector<Expr>& left, std::span<const VariableId> variables,

@@ -189,6 +189,7 @@ Result<Value> list(Environment& environment, const Parameter& parameter, const V
         diagnostic.expected = fmt::format("{} ({})", *length, print(*parameter.type.length));
         diagnostic.found = value.print();
         diagnostic.params.emplace_back("parameter", parameter.name);
+        diagnostic.params.emplace_back("length", std::to_string(*length));
         return fail(std::move(diagnostic));
     }
     for (Value& element : given) {
