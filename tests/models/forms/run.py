@@ -23,7 +23,7 @@ import numpy as np
 
 import case as cases
 
-PARTS = ("attention",)
+PARTS = ("attention", "pooling")
 
 
 def heddle(binary, path, case):
