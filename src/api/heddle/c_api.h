@@ -136,6 +136,7 @@ typedef struct heddle_runtime_options {
                                   "": in the user's folder */
     const char* operators;    /* the folder of the operator library; NULL: the one that lies beside the library */
     const heddle_allocator* allocator; /* NULL: the system's; it is copied */
+    double work;              /* scalar operations that a run may take, more are refused; 0: 1e13 */
 } heddle_runtime_options;
 
 typedef struct heddle_runtime heddle_runtime;

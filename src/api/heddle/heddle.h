@@ -386,6 +386,7 @@ struct RuntimeOptions {
     std::string cache_folder;        // where `cache`; empty: the user's
     std::string operators;           // empty: those beside the library
     Allocator* allocator = nullptr;  // null: the system's; it outlives all that is made
+    double work = 0;                 // scalar operations that a run may take; 0: 1e13
 };
 
 using Dimensions = std::vector<std::pair<std::string, int64_t>>;
@@ -409,6 +410,7 @@ public:
         c_options.cache_folder = options.cache ? options.cache_folder.c_str() : nullptr;
         c_options.operators = options.operators.empty() ? nullptr : options.operators.c_str();
         c_options.allocator = options.allocator ? &allocator : nullptr;
+        c_options.work = options.work;
         return detail::make<Runtime>(static_cast<heddle_runtime*>(nullptr), heddle_runtime_create, &c_options);
     }
     explicit Runtime(heddle_runtime* handle) : handle_(handle, heddle_runtime_release) {}

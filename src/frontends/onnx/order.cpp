@@ -50,6 +50,9 @@ public:
             for (const std::string& output : nodes_[i].outputs)
                 if (!output.empty()) makers.try_emplace(output, i);
         }
+        // Whoever defines one of these again is told so when the graph is imported.
+        for (const OnnxValue& input : graph.inputs) makers.erase(input.name);
+        for (const OnnxTensor& tensor : graph.initializers) makers.erase(tensor.name);
         for (size_t i = 0; i < nodes_.size(); i++) {
             for (const std::string_view name : read_by(nodes_[i])) {
                 const auto maker = makers.find(name);
