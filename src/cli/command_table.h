@@ -39,4 +39,7 @@ std::string help_text(const CommandRow& command, const CommandTable& table);
 // The script that makes a shell complete commands, options and their values: "bash" or "zsh".
 std::string completion_script(const CommandTable& table, const std::string& shell);
 
+// The manual page, as troff's text.
+std::string manual_page(const CommandTable& table);
+
 }  // namespace heddle::cli

@@ -1,4 +1,4 @@
-// Commands that print what editors and shells read: schema, completion.
+// Commands that print what editors, shells and man read: schema, completion, manual.
 #include "cli/command.h"
 
 #include <CLI/CLI.hpp>
@@ -36,8 +36,18 @@ Command add_completion(CLI::App& app) {
             }};
 }
 
+Command add_manual(CLI::App& app) {
+    auto* command = app.add_subcommand("manual", "Print the manual page: heddle manual | man -l -");
+    return {command, nullptr, [&app] {
+                fmt::print("{}", manual_page(table_of(app)));
+                return 0;
+            }};
+}
+
 }  // namespace
 
-std::vector<Command> editor_commands(CLI::App& app) { return {add_schema(app), add_completion(app)}; }
+std::vector<Command> editor_commands(CLI::App& app) {
+    return {add_schema(app), add_completion(app), add_manual(app)};
+}
 
 }  // namespace heddle::cli
