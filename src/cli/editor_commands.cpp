@@ -46,8 +46,6 @@ Command add_manual(CLI::App& app) {
 
 }  // namespace
 
-std::vector<Command> editor_commands(CLI::App& app) {
-    return {add_schema(app), add_completion(app), add_manual(app)};
-}
+std::vector<Command> editor_commands(CLI::App& app) { return {add_schema(app), add_completion(app), add_manual(app)}; }
 
 }  // namespace heddle::cli
