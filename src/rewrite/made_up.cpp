@@ -62,7 +62,8 @@ std::vector<StaticValue> texts_of(const Template& metakernel) {
     return texts;
 }
 
-// Values of a parameter's type, the likely ones first. `shape`: of the first tensor.
+}  // namespace
+
 std::vector<StaticValue> scalars_of(const Template& metakernel, const ParameterType& type) {
     using enum ParameterType::Kind;
     std::vector<StaticValue> values;
@@ -91,12 +92,15 @@ std::vector<StaticValue> scalars_of(const Template& metakernel, const ParameterT
     return values;
 }
 
+namespace {
+
 std::vector<int64_t> counted(size_t count) {
     std::vector<int64_t> numbers(count);
     std::iota(numbers.begin(), numbers.end(), 0);
     return numbers;
 }
 
+// Of lists, too. `shape`: of the first tensor.
 std::vector<StaticValue> values_of(const Template& metakernel, const ParameterType& type,
                                    const std::vector<int64_t>& shape) {
     using enum ParameterType::Kind;
@@ -344,8 +348,9 @@ public:
     MadeUpUse made() {
         const Template& metakernel = from_.metakernel_;
         use_.choices = chosen_;
+        for (size_t i = 0; i < chosen_.size(); ++i)
+            use_.usual = use_.usual && (from_.choices_[i].kind != Choice::Kind::dtype || chosen_[i] == 0);
         use_.plain = chosen_[0] < plain_schemes;
-        use_.equal_sizes = std::ranges::find(different_schemes, chosen_[0]) == different_schemes.end();
         for (const Parameter& parameter : metakernel.params) add_parameter(parameter, true);
         for (bool concrete : {false, true})  // their lengths are often the ranks of others
             for (const TensorSpec& input : metakernel.inputs) {
@@ -539,15 +544,48 @@ std::optional<MadeUpUse> MadeUpUses::next() {
     return std::nullopt;
 }
 
-std::vector<MadeUpUse> MadeUpUses::with_different_sizes(const MadeUpUse& use) {
-    std::vector<MadeUpUse> uses;
-    Choices chosen = use.choices;
-    for (const uint8_t scheme : different_schemes) {
-        chosen[0] = scheme;
-        MadeUpUse other = Draft(*this, chosen).made();
-        if (fits(other)) uses.push_back(std::move(other));
+bool MadeUpUses::is_of_values(const std::string& open) const {
+    bool found = false;
+    for (const TensorSpec& input : metakernel_.inputs)
+        if (valued_.contains(input.name))
+            visit_all(input.shape, [&](const Syntax& node) { found = found || node.text == open; });
+    return found;
+}
+
+void MadeUpUses::add_if_it_fits(const Choices& chosen, std::vector<MadeUpUse>& uses) {
+    MadeUpUse use = Draft(*this, chosen).made();
+    if (fits(use)) uses.push_back(std::move(use));
+}
+
+std::vector<Chance> MadeUpUses::chances_of(const MadeUpUse& use) {
+    std::vector<Chance> chances;
+    if (std::ranges::find(different_schemes, use.choices[0]) == different_schemes.end()) {
+        Chance& sizes = chances.emplace_back(Chance{"equal sizes of what has different names", {}});
+        Choices chosen = use.choices;
+        for (const uint8_t scheme : different_schemes) {
+            chosen[0] = scheme;
+            add_if_it_fits(chosen, sizes.others);
+        }
     }
-    return uses;
+    // A text that was made up may say itself how many dimensions there are.
+    const bool has_text = std::ranges::any_of(metakernel_.params, [](const Parameter& parameter) {
+        return parameter.type.kind == ParameterType::Kind::string && !parameter.default_value;
+    });
+    for (size_t i = 0; i < choices_.size() && !has_text; ++i) {
+        const std::string& name = choices_[i].name;
+        if (choices_[i].kind != Choice::Kind::rank || !name.starts_with("$") || is_of_values(name.substr(1))) continue;
+        const bool empty = use.named.lower_bound(name.substr(1) + "...") == use.named.lower_bound(name.substr(1) + "../");
+        if (!empty) continue;
+        Chance& rank = chances.emplace_back(Chance{"no dimensions of " + name, {}});
+        Choices chosen = use.choices;
+        for (const uint8_t scheme : {0, 1})
+            for (const uint8_t dimensions : {0, 1}) {
+                chosen[0] = scheme;
+                chosen[i] = dimensions;
+                add_if_it_fits(chosen, rank.others);
+            }
+    }
+    return chances;
 }
 
 }  // namespace heddle::rewrite

@@ -29,11 +29,17 @@ struct MadeUpUse {
         size_t tensor = 0, dimension = 0;
     };
     std::multimap<std::string, Dimension> named;
-    bool plain = true;         // no size that was free is below 3: of smaller ones much is right that is wrong otherwise
-    bool equal_sizes = false;  // all that were free are the same
+    bool plain = true;  // no size that was free is below 3: of smaller ones much is right that is wrong otherwise
+    bool usual = true;  // of the dtypes that are tried first
     std::vector<uint8_t> choices;
 
     std::string text() const;  // "x: float32[7, 6], $axis = 1"
+};
+
+// What a use may owe to chance: "equal sizes", "no dimensions of $inner". The others, as plain, are less special.
+struct Chance {
+    std::string only;
+    std::vector<MadeUpUse> others;
 };
 
 // Applies an operator, or only binds it, in a graph of its own.
@@ -61,8 +67,7 @@ public:
     std::optional<MadeUpUse> mended(MadeUpUse use, const Diagnostics& problems);
     // What the last one failed with.
     void failed(const Diagnostics& problems);
-    // The same choices with sizes that differ from each other; those that fit.
-    std::vector<MadeUpUse> with_different_sizes(const MadeUpUse& use);
+    std::vector<Chance> chances_of(const MadeUpUse& use);
     // An input's value must be known from now on; the uses begin anew. False if it is so already.
     bool need_value(const std::string& input);
     // All uses from now on have this value; the uses begin anew.
@@ -86,6 +91,8 @@ private:
     };
 
     void find_choices();
+    bool is_of_values(const std::string& open) const;
+    void add_if_it_fits(const Choices& chosen, std::vector<MadeUpUse>& uses);
     void begin();
     std::optional<Choices> neighbour(Step& step) const;
     std::optional<Choices> next_choices();
@@ -108,5 +115,8 @@ private:
     std::map<std::string, StaticValue> fixed_;
     Diagnostics misfit_;
 };
+
+// Values of a parameter that is one number, bool, text or choice, the likely ones first.
+std::vector<StaticValue> scalars_of(const Template& metakernel, const ParameterType& type);
 
 }  // namespace heddle::rewrite

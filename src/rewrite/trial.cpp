@@ -84,15 +84,14 @@ public:
         if (stage_ == Stage::sizes && (failures_.size() > 1 || applications_ < enough)) return {};
         Diagnostics problems = failure_;
         add_context(problems, fmt::format("applied to {}; {}", failed_on_,
-                                          equal_ ? "only equal sizes work: one name for both, $n and ($n), says so"
-                                          : small_
-                                              ? fmt::format("only small sizes work, as {}", small_->text())
-                                              : std::string("every use that was tried fails")));
+                                          !chance_.empty() ? fmt::format("only {} work", chance_)
+                                          : small_ ? fmt::format("only small sizes work, as {}", small_->text())
+                                                   : std::string("every use that was tried fails")));
         return problems;
     }
 
-    // Every use failed by its types or proofs, none by its sizes.
-    bool always_wrong() const { return !mistakes().empty() && !met_sizes_ && !small_; }
+    // No use is right, by its types: not those of the usual dtypes, either.
+    bool has_wrong_types() const { return stage_ == Stage::types && usual_ && !small_; }
 
     std::string why() const {
         if (!failure_.empty()) return failure_[0].summary;
@@ -108,46 +107,48 @@ private:
 
     void add(Diagnostics problems, const MadeUpUse& use) {
         const Stage stage = stage_of(problems);
-        met_sizes_ |= stage >= Stage::sizes;
         failures_.insert({problems[0].code, problems[0].place.offset});
-        const std::tuple<Stage, bool, size_t> key(stage, !use.plain, problems.size());
+        const std::tuple<Stage, bool, size_t, bool> key(stage, !use.plain, problems.size(), !use.usual);
         if (!failure_.empty() && key_ <= key) return;
         key_ = key;
         stage_ = stage;
+        usual_ = use.usual;
         failure_ = std::move(problems);
         failed_on_ = use.text();
     }
 
-    // Names that are apart stand for sizes that may be apart: not if all of these that fit are refused.
+    // What differs by name may differ in size: a use says nothing if all that are less special are refused.
     bool works_in_general(const MadeUpUse& use) {
-        if (!use.equal_sizes) return true;
-        int refused = 0;
-        std::optional<std::pair<Diagnostics, MadeUpUse>> first;
-        for (const MadeUpUse& other : uses_.with_different_sizes(use)) {
-            Diagnostics problems = failure_of(other);
-            if (problems.empty() || stage_of(problems) >= Stage::sizes) return true;
-            ++refused;
-            if (!first) first = {std::move(problems), other};
+        if (metakernel_.is_composition()) return true;
+        for (const Chance& chance : uses_.chances_of(use)) {
+            std::optional<std::pair<Diagnostics, const MadeUpUse*>> refused;
+            bool all = chance.others.size() > 1;
+            for (const MadeUpUse& other : chance.others) {
+                Diagnostics problems = all ? failure_of(other) : Diagnostics{};
+                all = all && !problems.empty() && stage_of(problems) < Stage::sizes;
+                if (all && !refused) refused = {std::move(problems), &other};
+            }
+            if (!all) continue;
+            chance_ = chance.only;
+            failure_.clear();
+            add(std::move(refused->first), *refused->second);
+            return false;
         }
-        constexpr int enough = 3;
-        if (refused < enough) return true;
-        equal_ = true;
-        failure_.clear();
-        add(std::move(first->first), first->second);
-        return false;
+        return true;
     }
 
     const Template& metakernel_;
     const Library& library_;
     MadeUpUses uses_;
     int applications_ = 0;
-    bool equal_ = false, met_sizes_ = false;
+    std::string chance_;  // what the uses that work owe it to
     std::optional<MadeUpUse> small_;
     std::set<std::pair<std::string, size_t>> failures_;
     Diagnostics failure_;
     std::string failed_on_;
     Stage stage_ = Stage::authors;
-    std::tuple<Stage, bool, size_t> key_;
+    bool usual_ = false;
+    std::tuple<Stage, bool, size_t, bool> key_;
 };
 
 // An operator that works may still have a branch that cannot: with its optional inputs, or for one value of a choice.
@@ -155,16 +156,16 @@ Diagnostics wrong_branches(const Template& metakernel, const Library& library) {
     auto wrong = [&](bool whole, const Parameter* parameter, const StaticValue& value) {
         Search branch(metakernel, library, whole);
         if (parameter) branch.fix(parameter->name, value);
-        return branch.run() || !branch.always_wrong() ? Diagnostics{} : branch.mistakes();
+        return branch.run() || !branch.has_wrong_types() ? Diagnostics{} : branch.mistakes();
     };
     const bool has_optional = std::ranges::any_of(metakernel.inputs, &TensorSpec::optional);
     if (has_optional)
         if (Diagnostics problems = wrong(true, nullptr, {}); !problems.empty()) return problems;
     for (const Parameter& parameter : metakernel.params) {
-        std::vector<StaticValue> values;
-        if (parameter.type.kind == ParameterType::Kind::boolean && !parameter.type.is_list)
-            values = {StaticValue::of(false), StaticValue::of(true)};
-        for (const std::string& choice : parameter.type.choices) values.push_back(StaticValue::of(choice));
+        if (parameter.type.is_list || parameter.type.of || parameter.type.kind == ParameterType::Kind::dtype) continue;
+        std::vector<StaticValue> values = scalars_of(metakernel, parameter.type);
+        constexpr size_t likely = 2;  // of numbers: others may rightly be refused
+        if (values[0].is_number()) values.resize(likely);
         for (const StaticValue& value : values)
             if (Diagnostics problems = wrong(has_optional, &parameter, value); !problems.empty()) return problems;
     }

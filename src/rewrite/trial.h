@@ -17,9 +17,9 @@ struct Trial {
     std::optional<Diagnostic> not_shown;
 };
 
-// Tried are: the inputs that must be there, and all; each value of parameters that are choices or bools. Where only
-// sizes below 3 work, or only equal ones of dimensions that have different names, this is a mistake as well. The work is
-// bounded, and the same each time.
+// Tried are: the inputs that must be there, and all; several values of each parameter. Where only sizes below 3 work, or
+// only equal ones of dimensions that have different names, or only an open list of none, this is a mistake as well. The
+// work is bounded, and the same each time.
 Trial try_operator(const Template& metakernel, const Library& library);
 
 // The graph of the first use that succeeds and has no dimension below 3, with all inputs of the operator that may be
