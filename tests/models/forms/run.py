@@ -23,7 +23,7 @@ import numpy as np
 
 import case as cases
 
-PARTS = ("attention", "pooling")
+PARTS = ("attention", "pooling", "recurrent")
 
 
 def heddle(binary, path, case):
