@@ -23,7 +23,7 @@ import numpy as np
 
 import case as cases
 
-PARTS = ("attention", "pooling")
+PARTS = ("attention", "pooling", "microsoft")
 
 
 def heddle(binary, path, case):
