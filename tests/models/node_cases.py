@@ -228,6 +228,8 @@ def undefined(case):
     kinds = {name: value.dtype.kind for name, value in case.inputs.items() if value is not None}
     if case.operator == "Pow" and kinds["X"] in "iu" and kinds["Y"] not in "iu":
         return "a float that no integer is near"
+    if case.operator.startswith("ReduceLog") and kinds["data"] in "iu":
+        return "a logarithm that no integer is near"
     if case.operator in ("Cast", "CastLike", "QuantizeLinear"):
         return "a number outside the range of the type"
     if case.operator == "MaxPool" and case.attributes.get("auto_pad", "NOTSET").startswith("SAME") and "dilations" in case.attributes:
