@@ -25,6 +25,8 @@ class Case:
     tolerance: float = 1e-5  # relative to the greatest magnitude of an output
     truth: list | None = None  # what is right, where a peer may be wrong
     notes: dict = dataclasses.field(default_factory=dict)  # what a part's DIFFERENCES ask for
+    domain: str = ""
+    units: int = 0  # that integers may differ by: floats were rounded to them
 
     def text(self):
         shapes = {name: "none" if value is None else f"{value.dtype}{list(value.shape)}"
@@ -40,15 +42,16 @@ class Case:
         names = [name if value is not None else "" for name, value in self.inputs.items()]
         while names and not names[-1]:
             names.pop()
-        node = helper.make_node(self.operator, names, self.outputs, **self.attributes)
+        node = helper.make_node(self.operator, names, self.outputs, domain=self.domain, **self.attributes)
         kinds = {name: helper.np_dtype_to_tensor_dtype(value.dtype) for name, value in self.inputs.items() if value is not None}
         graph = helper.make_graph(
             [node], "form", [helper.make_tensor_value_info(name, kinds[name], value.shape) for name, value in self.feeds().items()],
             [onnx.ValueInfoProto(name=name) for name in self.outputs if name],
             initializer=[numpy_helper.from_array(self.inputs[name], name) for name in self.constant])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)])
+        opsets = {"": self.opset, self.domain: 1 if self.domain else self.opset}
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(*opset) for opset in opsets.items()])
         model.ir_version = 10
-        return onnx.shape_inference.infer_shapes(model)
+        return model if self.domain else onnx.shape_inference.infer_shapes(model)
 
 
 def runtime(model, case):
@@ -86,13 +89,15 @@ def reference(model, case):
         return None
 
 
-def differs(found, wanted, tolerance):
+def differs(found, wanted, tolerance, units=0):
     """Where two results differ, as text; nothing if they agree."""
     if found.shape != wanted.shape or found.dtype != wanted.dtype:
         return f"{found.dtype}{list(found.shape)} instead of {wanted.dtype}{list(wanted.shape)}"
     if found.dtype.kind in "biu" or found.dtype.type in (ml_dtypes.int4, ml_dtypes.uint4) + FLOATS_8:
         found, wanted = (value.astype(np.float64) if value.dtype.kind not in "biu" else value for value in (found, wanted))
         equal = (found == wanted) | ((found != found) & (wanted != wanted))
+        if units:
+            equal = np.abs(found.astype(np.int64) - wanted.astype(np.int64)) <= units
     else:
         found, wanted = found.astype(np.float64), wanted.astype(np.float64)
         finite = np.abs(wanted[np.isfinite(wanted)])
@@ -107,7 +112,7 @@ def differs(found, wanted, tolerance):
 
 def compare(found, wanted, case):
     for name, one, other in zip([name for name in case.outputs if name], found, wanted, strict=True):
-        problem = differs(one, np.asarray(other), case.tolerance)
+        problem = differs(one, np.asarray(other), case.tolerance, case.units)
         if problem:
             return f"{name}: {problem}"
     return ""
