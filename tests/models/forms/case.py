@@ -23,6 +23,7 @@ class Case:
     outputs: list  # names; an empty one is not asked for
     constant: tuple = ()  # inputs that are initializers
     tolerance: float = 1e-5  # relative to the greatest magnitude of an output
+    steps: int = 0  # by how much integers may differ
     truth: list | None = None  # what is right, where a peer may be wrong
     notes: dict = dataclasses.field(default_factory=dict)  # what a part's DIFFERENCES ask for
 
@@ -86,13 +87,13 @@ def reference(model, case):
         return None
 
 
-def differs(found, wanted, tolerance):
+def differs(found, wanted, tolerance, steps=0):
     """Where two results differ, as text; nothing if they agree."""
     if found.shape != wanted.shape or found.dtype != wanted.dtype:
         return f"{found.dtype}{list(found.shape)} instead of {wanted.dtype}{list(wanted.shape)}"
     if found.dtype.kind in "biu" or found.dtype.type in (ml_dtypes.int4, ml_dtypes.uint4) + FLOATS_8:
         found, wanted = (value.astype(np.float64) if value.dtype.kind not in "biu" else value for value in (found, wanted))
-        equal = (found == wanted) | ((found != found) & (wanted != wanted))
+        equal = (found == wanted) | (np.abs(found.astype(np.float64) - wanted.astype(np.float64)) <= steps) | ((found != found) & (wanted != wanted))
     else:
         found, wanted = found.astype(np.float64), wanted.astype(np.float64)
         finite = np.abs(wanted[np.isfinite(wanted)])
@@ -107,7 +108,7 @@ def differs(found, wanted, tolerance):
 
 def compare(found, wanted, case):
     for name, one, other in zip([name for name in case.outputs if name], found, wanted, strict=True):
-        problem = differs(one, np.asarray(other), case.tolerance)
+        problem = differs(one, np.asarray(other), case.tolerance, case.steps)
         if problem:
             return f"{name}: {problem}"
     return ""

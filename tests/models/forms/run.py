@@ -23,7 +23,7 @@ import numpy as np
 
 import case as cases
 
-PARTS = ("attention", "pooling", "recurrent")
+PARTS = ("attention", "pooling", "recurrent", "resize")
 
 
 def heddle(binary, path, case):
