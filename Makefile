@@ -3,12 +3,13 @@ BUILD := build
 SECONDS := 60
 COUNT := 20000
 SEED := 1
+PREFIX := /usr/local
 
-.PHONY: build demo test bench wheel sanitize fuzz random setup clean
+.PHONY: build demo test bench wheel install uninstall sanitize fuzz random exact setup clean
 
 build: setup
 	@begin=$$(date +%s); cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }; rm -f $(BUILD).log; \
-	cmake --build --preset release --target heddle && echo "built $(BUILD)/heddle in $$(( $$(date +%s) - begin )) s"
+	cmake --build --preset release --target heddle_installed && echo "built $(BUILD)/heddle in $$(( $$(date +%s) - begin )) s"
 
 setup:
 	@scripts/setup
@@ -16,24 +17,27 @@ setup:
 demo: build
 	@scripts/demo
 
-# What exported programs for other machines are compiled by and run under; without it, and without browsers, tests of theirs are
-# skipped.
+# What exported programs for other machines are compiled by and run under, and what looks at the installed package; without it, and
+# without browsers, tests of theirs are skipped.
 CROSS := gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross gcc-riscv64-linux-gnu \
 	libc6-dev-riscv64-cross gcc-arm-none-eabi qemu-user qemu-system-arm
+PACKAGING := pkg-config man-db
 
 test: build
-	@$(if $(OFFLINE),:,scripts/setup $(CROSS) && scripts/webgpu) || echo "test: not all that exported programs need is there"
+	@$(if $(OFFLINE),:,scripts/setup $(CROSS) $(PACKAGING) && scripts/webgpu) || echo "test: not all that exported programs need is there"
 	@cmake --build --preset release
 	@scripts/test $(if $(OFFLINE),--offline)
 
 bench: build
-	@cmake --build --preset release --target heddle_python
-	@.venv/bin/python bench/peers.py
-	@.venv/bin/python bench/starts.py
-	@.venv/bin/python bench/gallery.py
-	@.venv/bin/python bench/training.py
-	@.venv/bin/python bench/training.py --agree
-	@.venv/bin/python bench/derivatives.py
+	@cmake --build --preset release --target heddle_python bench_symbolic
+	@.venv/bin/python bench/all.py
+
+# make install PREFIX=/usr/local, and make uninstall for what was installed last.
+install: build
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+uninstall:
+	cmake --build $(BUILD) --target uninstall
 
 # dist/heddle-*.whl, with LLVM in it, for any manylinux of its tag.
 wheel:
@@ -52,6 +56,11 @@ fuzz:
 random: setup
 	@cmake --preset release >/dev/null && cmake --build --preset release --target random_programs
 	@$(BUILD)/random_programs --count $(COUNT) --seed $(SEED) --output $(BUILD)/random
+
+# make exact COUNT=100000 SEED=1: so many random bodies in which every rounding is stated.
+exact: setup
+	@cmake --preset release >/dev/null && cmake --build --preset release --target exact_bodies
+	@$(BUILD)/exact_bodies --count $(COUNT) --seed $(SEED)
 
 clean:
 	rm -rf $(BUILD) build-debug build-sanitize build-static

@@ -5,27 +5,26 @@ examples/gallery/gallery.py: bytes, operations or a chain, on one core. The resu
 are of one thread, without a cache, the least of all rounds. Prints a line an operator, what falls short, and the geometric
 means, and writes bench/results/gallery.json.
 
-    python bench/gallery.py [--threads 2] [--rounds 3] [--heddle build/heddle] [NAME...]
+    python bench/gallery.py [--threads 2] [--rounds 3] [--heddle build/heddle] [--quick] [NAME...]
 
 NAME is a part of an operator's or its group's name. --threads N also measures ours with N threads.
 """
-import argparse
 import json
 import math
 import os
 import pathlib
-import platform
 import subprocess
 import sys
 import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "examples/gallery"))
+sys.path[:0] = [str(ROOT / folder) for folder in ("examples/gallery", "bench")]  # the gallery is called as this script is
 
 import numpy as np
 
 import gallery
+import reports
 
 SECONDS = 30        # for a command; an operator that needs more is a failure
 SHARE = 0.15        # of the limit
@@ -53,13 +52,13 @@ class Heddle:
         except subprocess.TimeoutExpired:
             raise Failure(f"heddle {arguments[0]}: more than {SECONDS} s") from None
         if done.returncode:
-            raise Failure(f"heddle {arguments[0]}: {(done.stderr or f'status {done.returncode}').strip().splitlines()[0]}")
+            said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip(" {}[],")]
+            raise Failure(f"heddle {arguments[0]}: {said[0] if said else f'status {done.returncode}'}")
         return done.stdout
 
     def machine(self):
         """Figures by name. What is measured is then in the cache, so that no later run measures."""
-        figures = json.loads(self.output_of("target", "--format", "json"))
-        figures = {name: figure["value"] for name, figure in figures.items()}
+        figures = json.loads(self.output_of("targets", "--host", "--format", "json"))["target"]
         shared = pathlib.Path("/sys/devices/system/cpu/cpu0/cache/index3/size")  # of this core; others may have others
         if shared.exists():
             figures["l3_bytes"] = int(shared.read_text().strip().removesuffix("K")) * 1024
@@ -166,51 +165,44 @@ def summary(results):
     return lines + ([f"{len(failed)} failed: {', '.join(failed)}"] if failed else [])
 
 
-def cpu_name():
-    names = [line for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    return names[0].split(":")[1].strip() if names else platform.processor()
-
-
 def write(results, machine, options):
     """After each operator, so that what was measured is not lost."""
-    folder = ROOT / "bench/results"
-    folder.mkdir(parents=True, exist_ok=True)
-    report = {"cpu": cpu_name(), "date": time.strftime("%Y-%m-%d"), "heddle": options.version, "machine": machine, "rounds": options.rounds,
+    report = {"cpu": reports.cpu_name(), "date": time.strftime("%Y-%m-%d"), "heddle": options.version, "machine": machine, "rounds": options.rounds,
               "threads": options.threads, "summary": summary(results), "results": results}
-    path = folder / ("gallery_part.json" if options.names else "gallery.json")
-    path.write_text(json.dumps(report, indent=2) + "\n")
-    return path
+    return reports.write(options, "gallery_part.json" if options.names else "gallery.json", report)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = reports.parser(__doc__, "a part of an operator's or its group's name")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.2, help="of each side, in each round")
     parser.add_argument("--heddle", type=pathlib.Path, default=ROOT / "build/heddle", help="the program, or its build folder")
-    parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    if options.quick:
+        options.names, options.threads, options.rounds, options.seconds = ["halve"], 1, 1, 0.01
     if options.heddle.is_dir():
         options.heddle = options.heddle / "heddle"
-    operators = {name: operator for name, operator in gallery.load().items()
-                 if not options.names or any(part in name or part == operator.group for part in options.names)}
+    operators = gallery.load()
+    names = reports.chosen(parser, options.names, list(operators), lambda part, name: part in name or part == operators[name].group)
     options.version = subprocess.run([options.heddle, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     peers, results = gallery.Peers(), {}
     with tempfile.TemporaryDirectory(prefix="heddle-bench-") as cache:
         options.cache = cache
         machine = Heddle(options.heddle, cache, cache).machine()
         print(HEADER)
-        for name, operator in operators.items():
+        for name in names:
             with tempfile.TemporaryDirectory(prefix="heddle-bench-") as folder:
                 try:
-                    results[name] = measure(operator, options, machine, peers, folder)
+                    results[name] = measure(operators[name], options, machine, peers, folder)
                 except Failure as problem:
                     results[name] = {"error": str(problem)}
             print(line_of(name, results[name]), flush=True)
             path = write(results, machine, options)
     print("\n".join(summary(results)))
-    print(f"wrote {path.relative_to(ROOT)}")
+    print(f"wrote {reports.shown(path)}")
+    return int(any("error" in row for row in results.values()))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

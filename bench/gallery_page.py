@@ -1,7 +1,8 @@
 """Writes the tables of docs/gallery.md anew, from what bench/gallery.py has measured (bench/results/gallery.json).
 
-    python bench/gallery_page.py
+    python bench/gallery_page.py [--results DIR]
 """
+import argparse
 import json
 import pathlib
 import re
@@ -35,8 +36,13 @@ def table_of(group, results):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=pathlib.Path, default=ROOT / "bench/results", metavar="DIR")
+    measured = parser.parse_args().results / "gallery.json"
+    if not measured.exists():
+        parser.error(f"there is no {measured}: bench/gallery.py writes it")
     page = ROOT / "docs/gallery.md"
-    report = json.loads((ROOT / "bench/results/gallery.json").read_text())
+    report = json.loads(measured.read_text())
 
     def filled(match):
         name = match[1]

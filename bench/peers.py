@@ -4,12 +4,10 @@ Every run is a process of its own with no other alive. Rounds go engine by engin
 them. Prints the median and the resident peak of each engine and Heddle's time as a ratio to each peer's (below 1 Heddle is faster), and writes
 bench/results/peers.json and peers.svg.
 
-    python bench/peers.py [--threads 1,2] [--rounds 3] [--seconds 1] [MODEL...]
+    python bench/peers.py [--threads 1,2] [--rounds 3] [--seconds 1] [--quick] [MODEL...]
 """
-import argparse
 import json
 import pathlib
-import platform
 import statistics
 import subprocess
 import sys
@@ -23,6 +21,7 @@ import numpy as np
 import inputs
 import make_models
 import plot
+import reports
 
 HEDDLE = str(ROOT / "build/heddle")
 PEERS = ["onnxruntime", "openvino"]
@@ -91,36 +90,28 @@ def text_of(rows):
     return "   ".join(parts)
 
 
-def cpu_name():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return platform.processor()
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = reports.parser(__doc__, "a model; without any, those that are benchmarked")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1)
-    parser.add_argument("models", nargs="*", default=[])
-    arguments = parser.parse_args()
-    report = {"cpu": cpu_name(), "rounds": arguments.rounds, "results": []}
-    for model in arguments.models or inputs.BENCHED:
-        for threads in map(int, arguments.threads.split(",")):
+    options = parser.parse_args()
+    models = reports.chosen(parser, options.names, inputs.ALL) if options.names else inputs.BENCHED
+    if options.quick:
+        models, options.threads, options.rounds, options.seconds = ["perceptron"], "1", 1, 0.01
+    report = {"cpu": reports.cpu_name(), "rounds": options.rounds, "results": []}
+    for model in models:
+        for threads in map(int, options.threads.split(",")):
             try:
-                rows = measure(model, threads, arguments.rounds, arguments.seconds)
+                rows = measure(model, threads, options.rounds, options.seconds)
             except make_models.Unavailable as problem:
                 print(f"SKIP {model}: {problem}", flush=True)
                 continue
             print(f"{model:18} {threads} thread{'s' if threads > 1 else ' '}  {text_of(rows)}", flush=True)
             report["results"].append({"model": model, "threads": threads, "engines": rows,
                                       "ratio": {peer: ratio(rows, peer) for peer in PEERS}})
-    folder = ROOT / "bench/results"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "peers.json").write_text(json.dumps(report, indent=2) + "\n")
-    (folder / "peers.svg").write_text(plot.bars(report))
-    print(f"wrote {(folder / 'peers.json').relative_to(ROOT)} and peers.svg")
+    reports.write(options, "peers.svg", plot.bars(report))
+    print(f"wrote {reports.shown(reports.write(options, 'peers.json', report))} and peers.svg")
 
 
 if __name__ == "__main__":

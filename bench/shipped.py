@@ -4,7 +4,7 @@ Each start is a process of its own: Python, NumPy and the inputs are there, then
 imported and the model loaded) and run once. Rounds go engine by engine. Prints medians, and writes
 bench/results/shipped.json.
 
-    python bench/shipped.py [--rounds 3] [MODEL...]
+    python bench/shipped.py [--rounds 3] [--quick] [MODEL...]
 """
 import argparse
 import json
@@ -22,6 +22,7 @@ import numpy as np
 import exported
 import inputs
 import make_models
+import reports
 import run_peer
 import starts
 
@@ -80,23 +81,28 @@ def measured_model(name, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = reports.parser(__doc__, "a model; without any, all of these")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--start", nargs=3, metavar=("ENGINE", "MODEL", "FOLDER"), help=argparse.SUPPRESS)
-    parser.add_argument("models", nargs="*", default=list(BINDINGS))
     options = parser.parse_args()
     if options.start:
         start(*options.start)
         return
+    names = reports.chosen(parser, options.names, list(BINDINGS))
+    if options.quick:
+        names, options.rounds = ["magika"], 1
     results = {}
     print(f"{'':18}{'files MB':>10}{'start ms':>10}{'run ms':>9}{'memory MB':>11}")
-    for name in options.models or BINDINGS:
-        results[name] = measured_model(name, options.rounds)
+    for name in names:
+        try:
+            results[name] = measured_model(name, options.rounds)
+        except make_models.Unavailable as problem:
+            print(f"SKIP {name}: {problem}", flush=True)
+            continue
         for engine, row in results[name].items():
             print(f"{name if engine == ENGINES[0] else '':17} {row['file_bytes'] / 1e6:9.1f} {row['start_ms']:9.1f} "
                   f"{row['run_ms']:8.2f} {row['added_bytes'] / 1e6:10.1f}  {engine}", flush=True)
-    (ROOT / "bench/results").mkdir(exist_ok=True)
-    (ROOT / "bench/results/shipped.json").write_text(json.dumps(results, indent=1) + "\n")
+    print(f"wrote {reports.shown(reports.write(options, 'shipped.json', results))}")
 
 
 if __name__ == "__main__":

@@ -4,9 +4,8 @@ OpenVINO. And at another shape, in the same process; and the resident peak.
 Every start is a process of its own with no other alive: Python, NumPy and the inputs are there, then the engine is imported,
 the model loaded and run once. Rounds go engine by engine. Prints medians, and writes bench/results/starts.json.
 
-    python bench/starts.py [--threads 2] [--rounds 3] [MODEL...]
+    python bench/starts.py [--threads 2] [--rounds 3] [--quick] [MODEL...]
 """
-import argparse
 import json
 import pathlib
 import statistics
@@ -22,6 +21,7 @@ import numpy as np
 
 import inputs
 import make_models
+import reports
 import run_peer
 
 ENGINES = ["heddle cold", "heddle warm", "onnxruntime", "openvino"]
@@ -105,25 +105,24 @@ def main():
     if sys.argv[1:2] == ["--start"]:
         engine, path, folder, threads = sys.argv[2:]
         return start(engine, path, folder, int(threads))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = reports.parser(__doc__, "a model; without any, all")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("models", nargs="*", default=[])
-    arguments = parser.parse_args()
-    report = {"threads": arguments.threads, "rounds": arguments.rounds, "results": {}}
-    for model in arguments.models or inputs.ALL:
+    options = parser.parse_args()
+    models = reports.chosen(parser, options.names, inputs.ALL)
+    if options.quick:
+        models, options.rounds = ["perceptron"], 1
+    report = {"threads": options.threads, "rounds": options.rounds, "results": {}}
+    for model in models:
         try:
-            rows = measure(model, arguments.threads, arguments.rounds)
+            rows = measure(model, options.threads, options.rounds)
         except make_models.Unavailable as problem:
             print(f"SKIP {model}: {problem}", flush=True)
             continue
         for engine, row in rows.items():
             print(f"{model:18} {engine:12} {text_of(row)}", flush=True)
         report["results"][model] = rows
-    folder = ROOT / "bench/results"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "starts.json").write_text(json.dumps(report, indent=2) + "\n")
-    print(f"wrote {(folder / 'starts.json').relative_to(ROOT)}")
+    print(f"wrote {reports.shown(reports.write(options, 'starts.json', report))}")
 
 
 if __name__ == "__main__":

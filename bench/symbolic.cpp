@@ -1,7 +1,7 @@
 // How fast operators are applied to types: operations a second of single templates and of a mixed graph, which is then
 // verified, made a document and validated. One core, processor time, JSON on standard output.
 //
-//     build/bench_symbolic [--operations 20000] [--graph 10000] [--runs 5] [--template NAME]
+//     build/bench_symbolic [--operations 20000] [--graph 10000] [--runs 5] [--template NAME] [--quick] [--results DIR]
 //
 // Each template is measured twice: `same` repeats one application, as layers of a network do, `new` has other sizes
 // each time, so that nothing of an earlier application helps. Every application reads fresh tensors; `mixed` is a graph
@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <string>
@@ -33,7 +35,7 @@ using Parameters = std::map<std::string, StaticValue>;
 
 struct Options {
     int64_t operations = 20'000, graph = 10'000, runs = 5;
-    std::string only;
+    std::string only, results;
 };
 
 [[noreturn]] void give_up(const Diagnostics& problems) {
@@ -209,7 +211,11 @@ int run(const Options& options) {
             report["mixed"].push_back(measure_mixed(library, dialect, operations, options.runs));
     }
     std::puts(report.dump(2).c_str());
-    return 0;
+    if (options.results.empty()) return 0;
+    std::filesystem::create_directories(options.results);
+    std::ofstream file(std::filesystem::path(options.results) / "symbolic.json");
+    file << report.dump(2) << "\n";
+    return file.good() ? 0 : 1;
 }
 
 }  // namespace
@@ -222,6 +228,10 @@ int main(int count, char** arguments) {
     app.add_option("--graph", options.graph, "operations of the mixed graph, and five times as many");
     app.add_option("--runs", options.runs, "of each measure; the median counts")->check(CLI::PositiveNumber);
     app.add_option("--template", options.only, "only this one, or `mixed`");
+    app.add_option("--results", options.results, "also write symbolic.json in this folder");
+    bool quick = false;
+    app.add_flag("--quick", quick, "as little as can be: whether this program works");
     CLI11_PARSE(app, count, arguments);
+    if (quick) options = {100, 100, 1, options.only, options.results};
     return heddle::run(options);
 }

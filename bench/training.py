@@ -6,13 +6,12 @@ and of them the median, so that drift of the machine meets both sides. Results a
 the largest element. Steps (AdamW) are measured in processes of their own, with nothing kept on disk. Prints tables, and writes
 bench/results/training.json.
 
-    python bench/training.py [--threads 1,2] [--rounds 7] [--seconds 0.2] [NAME...]
+    python bench/training.py [--threads 1,2] [--rounds 7] [--seconds 0.2] [--quick] [NAME...]
     python bench/training.py --agree [--steps 100] [NAME...]
 
 --agree only trains the networks of the examples, on both sides from the same weights by the same batches, and prints by how much
 the losses differ (training_agreement.py says what explains it). NAME is a part of a case's name.
 """
-import argparse
 import json
 import pathlib
 import statistics
@@ -23,7 +22,7 @@ import training_side  # finds the package and the examples
 
 import numpy as np
 
-import peers
+import reports
 import training_agreement
 import training_data
 
@@ -81,7 +80,7 @@ def measure_step(all_sides, case, folder, options):
     path = training_side.save(folder / f"{case}.step.npz", *training_data.made(case))
     batches = {"path": path, "count": 20, "different": 1}
     runs = {engine: [] for engine in all_sides.pythons}
-    for _ in range(3):
+    for _ in range(options.processes):
         for engine in runs:
             with all_sides.started(options.most_threads, "--cold", engines=[engine]) as sides:
                 runs[engine].append(sides[engine].ask("train", case=case, optimiser="adamw", path=path, batches=batches, rate=.001))
@@ -98,17 +97,15 @@ def print_step(case, row):
     print(f"{case:18} {'   '.join(parts)}", flush=True)
 
 
-def write(report):
-    """After each part, so that what was measured is not lost; other parts stay as they were."""
-    path = training_side.ROOT / "bench/results/training.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+def write(options, report):
+    """Other parts stay as they were."""
+    path = options.results / "training.json"
     known = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps(known | report, indent=2) + "\n")
-    return path
+    return reports.write(options, path.name, known | report)
 
 
 def measure_all(all_sides, folder, options):
-    report = {"cpu": peers.cpu_name(), "date": time.strftime("%Y-%m-%d"), "rounds": options.rounds}
+    report = {"cpu": reports.cpu_name(), "date": time.strftime("%Y-%m-%d"), "rounds": options.rounds}
     for title, cases, whats in [("networks", training_data.NETWORKS, ["forward", "both"]),
                                 ("kernels", training_data.KERNELS, ["gradient"])]:
         report[title] = []
@@ -131,21 +128,25 @@ def agree(all_sides, folder, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = reports.parser(__doc__, "a part of a case's name")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.2, help="of each side, in each round")
     parser.add_argument("--agree", action="store_true")
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    known = training_data.TRAINED if options.agree else training_data.NETWORKS + training_data.KERNELS + training_data.TRAINED
+    cases, options.processes = reports.chosen(parser, options.names, known, fits=reports.part_of), 3
+    if options.quick:
+        cases = ["shapes"] if options.agree else ["softmax", "mlp"]
+        options.threads, options.rounds, options.seconds, options.steps, options.processes = "1", 1, 0.01, 2, 1
+    options.wants = lambda case: case in cases
     options.threads = [int(number) for number in options.threads.split(",")]
     options.most_threads = max(options.threads)
-    options.wants = lambda case: not options.names or any(name in case for name in options.names)
-    all_sides = training_side.Sides()
+    all_sides = training_side.Sides(install=not options.quick)
     with tempfile.TemporaryDirectory(prefix="heddle-bench-") as folder:
         report = (agree if options.agree else measure_all)(all_sides, pathlib.Path(folder), options)
-    print(f"wrote {write(report).relative_to(training_side.ROOT)}")
+    print(f"wrote {reports.shown(write(options, report))}")
 
 
 if __name__ == "__main__":

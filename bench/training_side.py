@@ -46,14 +46,14 @@ class Side:
 
 
 class Sides:
-    """The interpreters of both, or of ours alone, where the peer cannot be installed."""
+    """The interpreters of both, or of ours alone, where the peer cannot be installed, or is not to be."""
 
-    def __init__(self):
+    def __init__(self, install=True):
         self.pythons = {"heddle": sys.executable}
         try:
-            self.pythons["jax"] = peer_environment.python_with("jax")
+            self.pythons["jax"] = peer_environment.python_with("jax", install)
         except peer_environment.Unavailable as problem:
-            print(f"SKIP jax: it cannot be installed: {problem}", flush=True)
+            print(f"SKIP jax: {problem}", flush=True)
 
     @contextlib.contextmanager
     def started(self, threads, *options, engines=("heddle", "jax")):

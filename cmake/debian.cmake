@@ -29,7 +29,10 @@ set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "heddle (= ${version})")
 set(CPACK_COMPONENT_DEV_DESCRIPTION
     "tensor compiler, files for development\nHeaders of the C and C++ interface, the static library and files for CMake.")
 
-# Licence and changes, where Debian looks for them.
+# Licences and changes, where Debian looks for them.
+file(READ ${PROJECT_SOURCE_DIR}/LICENSE licence)
+file(READ ${PROJECT_SOURCE_DIR}/NOTICES notices)
+file(WRITE ${PROJECT_BINARY_DIR}/debian/copyright "${notices}\n${licence}")
 find_program(GZIP gzip)
 if(GZIP)
   execute_process(COMMAND git log -1 --format=%aD WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE date
@@ -43,7 +46,7 @@ if(GZIP)
   foreach(package heddle:heddle libheddle-dev:dev)
     string(REGEX MATCH "(.*):(.*)" all ${package})
     set(documents ${CMAKE_INSTALL_DATADIR}/doc/${CMAKE_MATCH_1})
-    install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${documents} RENAME copyright COMPONENT ${CMAKE_MATCH_2})
+    install(FILES ${PROJECT_BINARY_DIR}/debian/copyright DESTINATION ${documents} COMPONENT ${CMAKE_MATCH_2})
     install(FILES ${changes}.gz DESTINATION ${documents} COMPONENT ${CMAKE_MATCH_2})
   endforeach()
 endif()

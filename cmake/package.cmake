@@ -37,6 +37,46 @@ file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/heddleConfig.cmake INPUT ${PROJECT_BI
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/heddleConfigVersion.cmake VERSION ${version}
                                  COMPATIBILITY SameMinorVersion)
 
+# For pkg-config: programs that use the shared library. The folder may be moved.
+file(RELATIVE_PATH up /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+file(WRITE ${PROJECT_BINARY_DIR}/heddle.pc "prefix=\${pcfiledir}/${up}
+libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}
+includedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
+
+Name: heddle
+Description: tensor compiler in which an operator is a short text
+Version: ${version}
+Libs: -L\${libdir} -lheddle
+Cflags: -I\${includedir}
+")
+
+# What the program says of itself: the manual page, and completion of shells.
+set(said ${PROJECT_BINARY_DIR}/said)
+set(manual_of heddle.1 manual)
+set(bash_of heddle completion bash)
+set(zsh_of _heddle completion zsh)
+set(texts)
+foreach(text manual bash zsh)
+  list(POP_FRONT ${text}_of name)
+  list(APPEND texts ${said}/${name})
+  add_custom_command(OUTPUT ${said}/${name} DEPENDS heddle VERBATIM COMMAND ${CMAKE_COMMAND} -E make_directory ${said}
+                     COMMAND heddle ${${text}_of} > ${said}/${name})
+endforeach()
+
+# All that is installed. `make build` makes it, so that cmake --install finds it.
+add_custom_target(heddle_installed DEPENDS heddle heddle_library ${texts})
+if(TARGET heddle_shared)
+  add_dependencies(heddle_installed heddle_shared)
+endif()
+# Before anything is written: a build of fewer targets would leave half of it.
+install(CODE "foreach(file $<TARGET_FILE:heddle> ${PROJECT_BINARY_DIR}/libheddle.a ${texts})
+  if(NOT EXISTS \${file})
+    message(FATAL_ERROR \"\${file} is not built: cmake --build ${PROJECT_BINARY_DIR} --target heddle_installed\")
+  endif()
+endforeach()" ALL_COMPONENTS)
+# Removes what the last cmake --install of this build wrote.
+add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake)
+
 # Where the system's linker looks by itself, no place is written down.
 get_target_property(llvm_file LLVM LOCATION)
 get_filename_component(llvm_folder ${llvm_file} REALPATH)
@@ -50,6 +90,9 @@ set_target_properties(heddle PROPERTIES ${rpath})
 set(to_run COMPONENT heddle)
 set(to_build COMPONENT dev)
 install(TARGETS heddle RUNTIME ${to_run})
+install(FILES ${said}/heddle.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 ${to_run})
+install(FILES ${said}/heddle DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions ${to_run})
+install(FILES ${said}/_heddle DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions ${to_run})
 foreach(data operators environments exported targets)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${data})
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${data} DESTINATION ${CMAKE_INSTALL_DATADIR}/heddle ${to_run})
@@ -64,6 +107,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/api/heddle DESTINATION ${CMAKE_INSTA
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle ${to_build}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cli EXCLUDE PATTERN python EXCLUDE PATTERN api EXCLUDE)
 install(FILES ${PROJECT_BINARY_DIR}/libheddle.a DESTINATION ${CMAKE_INSTALL_LIBDIR} ${to_build})
+install(FILES ${PROJECT_BINARY_DIR}/heddle.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${to_build})
 install(FILES ${PROJECT_BINARY_DIR}/heddleConfig.cmake ${PROJECT_BINARY_DIR}/heddleConfigVersion.cmake
         DESTINATION ${package_folder} ${to_build})
 

@@ -1,4 +1,4 @@
-// The commands with their options as plain data, made of what parses them (cli.cpp): help, completion and near names
+// The commands with their options as plain data, made of what parses them (command.h): help, completion and near names
 // are made from it, so that none of them disagrees with what is parsed.
 #pragma once
 
@@ -38,5 +38,8 @@ std::string help_text(const CommandRow& command, const CommandTable& table);
 
 // The script that makes a shell complete commands, options and their values: "bash" or "zsh".
 std::string completion_script(const CommandTable& table, const std::string& shell);
+
+// The manual page, as troff's text.
+std::string manual_page(const CommandTable& table);
 
 }  // namespace heddle::cli

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "evaluate/work.h"
+
 namespace heddle::cli {
 
 struct CommonOptions {
@@ -20,7 +22,6 @@ struct CacheOptions {
 };
 
 // Scalar operations that a run may take unless told otherwise: some minutes to an hour. Interpreted, a hundredth of it.
-inline constexpr double default_work = 1e13;
 
 // What is differentiated, with respect to what (heddle grad).
 struct GradientOptions {

@@ -7,6 +7,7 @@
 #include "backends/c/c_source.h"
 #include "codegen/instruction_count.h"
 #include "equations/fusion.h"
+#include "equations/passes.h"
 #include "explain/operation.h"
 #include "explain/placement.h"
 #include "plan/plan.h"

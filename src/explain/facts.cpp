@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "equations/cost.h"
+#include "equations/passes.h"
 #include "explain/operation.h"
 #include "gradient/gradient.h"
 #include "pictures/draw_parts.h"

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "cache/folder.h"
+#include "evaluate/work.h"
 #include "inference/model.h"
 #include "python/progress.h"
 
@@ -50,6 +51,7 @@ struct Kernels {
     std::shared_ptr<runtime::KernelCache> cache = inference::make_kernel_cache();
     std::shared_ptr<runtime::PreparedStore> prepared = std::make_shared<runtime::PreparedStore>();
     std::atomic<bool> chosen = false;
+    std::atomic<double> work = default_work;
 };
 
 Kernels& kernels() {
@@ -74,7 +76,9 @@ std::shared_ptr<inference::Engine> engine_of(int threads) {
         shared.cache->use_folder(cache::open_folder({}, notes));
         warn(notes);
     }
-    return inference::make_engine(threads, shared.cache, shared.prepared);
+    auto engine = inference::make_engine(threads, shared.cache, shared.prepared);
+    engine->work = {shared.work, "heddle.limit_work with"};
+    return engine;
 }
 
 void use_cache(const std::optional<std::string>& path) {
@@ -180,6 +184,7 @@ void bind_session(nb::module_& module) {
         kernels().cache->settle();
     }));
     module.def("use_cache", &use_cache, nb::arg("folder").none());
+    module.def("limit_work", [](double operations) { kernels().work = operations; }, nb::arg("operations"));
 }
 
 }  // namespace heddle::python

@@ -50,6 +50,9 @@ def main():
     results = report.Report()
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         results.check(page.relative_to(ROOT), "; ".join(problems(page, page.read_text())))
+    linked = set(re.findall(r"\]\(docs/([\w-]+\.md)", (ROOT / "README.md").read_text()))
+    unlisted = sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name not in linked)
+    results.check("README.md lists every page", ", ".join(unlisted))
     wrong = "`graph/grahp.h`, `src/nowhere`, `absent.py`, [a](absent.md), [b](language.md#absent)"
     found = list(problems(ROOT / "docs/language.md", wrong))
     results.check("five wrong references are noticed", "" if len(found) == 5 else f"only {found}")

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "equations/common_axes.h"
+#include "equations/passes.h"
 #include "evaluate/compare.h"
 #include "helpers/run_system.h"
 #include "partition_checker.h"

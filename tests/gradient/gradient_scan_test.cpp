@@ -3,7 +3,7 @@
 
 #include "compiled.h"
 #include "differences.h"
-#include "equations/fusion.h"
+#include "equations/passes.h"
 
 namespace heddle::gradient {
 namespace {

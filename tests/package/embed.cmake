@@ -15,6 +15,17 @@ run(0 ${CMAKE_COMMAND} -G Ninja -S ${folder}/embed -B ${build} -DCMAKE_PREFIX_PA
 run(0 ${CMAKE_COMMAND} --build ${build})
 expect_embedded(${build})
 
+# By pkg-config, which gives what a prefix needs; who runs the program says where the library is.
+find_program(pkg_config pkg-config)
+if(pkg_config)
+  set(ENV{PKG_CONFIG_PATH} ${folder}/prefix/lib/pkgconfig)
+  run(0 ${pkg_config} --cflags --libs heddle)
+  separate_arguments(flags UNIX_COMMAND "${output}")
+  run(0 c++ -std=c++17 ${SOURCE}/examples/embed/operators.cpp ${flags} -Wl,-rpath,${folder}/prefix/lib -o ${folder}/by_pkg_config)
+  run(0 ${folder}/by_pkg_config)
+  expect("z: -1.1192")
+endif()
+
 # Other compilers, standards and exceptions than the library's own; and the sizes that are promised.
 set(link -Werror -Wall -Wextra -pedantic -I${folder}/prefix/include ${SOURCE}/examples/embed/operators.cpp -L${folder}/prefix/lib
     -lheddle -Wl,-rpath,${folder}/prefix/lib -o ${folder}/other)

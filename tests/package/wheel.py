@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -21,6 +22,7 @@ import report
 
 # Of the system: what auditwheel's policies let a wheel rely on (pep600), as far as this one does.
 SYSTEM = re.compile(r"/(ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libutil|libstdc\+\+|libgcc_s|libz)\.so\.[0-9.]+$")
+PARTS = ["{fmt}", "yaml-cpp", "nlohmann/json", "LLVM", "Zstandard", "nanobind", "robin-map"]  # of others, in a wheel
 HIDDEN = ["libLLVM*", "libyaml-cpp*", "libfmt*", "libzstd*", "libz3*", "libedit*", "libxml2*"]
 PROGRAM = """
 import json, sys, time
@@ -72,6 +74,12 @@ def check(wheel, results):
     size = wheel.stat().st_size / 1e6
     tag = re.search(r"manylinux_\d+_\d+_x86_64", wheel.name)
     results.check("the wheel has a tag of manylinux", None if tag else wheel.name)
+    with zipfile.ZipFile(wheel) as archive:
+        texts = {pathlib.PurePath(name).name: archive.read(name).decode() for name in archive.namelist() if "dist-info/" in name and
+                 name.endswith(("LICENSE", "NOTICES"))}
+    absent = [part for name, part in [("LICENSE", "TERMS AND CONDITIONS"), *(("NOTICES", part) for part in PARTS)]
+              if part not in texts.get(name, "")]
+    results.check("the wheel has the licences of what is in it", f"nothing of {', '.join(absent)}" if absent else None)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         python = folder / "env/bin/python"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/kept_steps.h"
 #include "equations/pass_support.h"
 

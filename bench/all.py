@@ -1,0 +1,57 @@
+"""All benchmarks, one after another. A part that fails does not keep the others from running; the end says which did, and then
+the exit status is 1.
+
+    python bench/all.py [--quick] [--results DIR] [--list] [PART...]
+"""
+import pathlib
+import subprocess
+import sys
+import time
+
+import reports
+
+BENCH, BUILD = pathlib.Path(__file__).resolve().parent, reports.ROOT / "build"
+# By name: the script or program, and its arguments.
+PARTS = {
+    "peers": [BENCH / "peers.py"],
+    "starts": [BENCH / "starts.py"],
+    "gallery": [BENCH / "gallery.py"],
+    "training": [BENCH / "training.py"],
+    "agreement": [BENCH / "training.py", "--agree"],
+    "derivatives": [BENCH / "derivatives.py"],
+    "shipped": [BENCH / "shipped.py"],
+    "symbolic": [BUILD / "bench_symbolic"],
+}
+
+
+def command_of(part, quick, folder):
+    program, *arguments = PARTS[part]
+    start = [sys.executable, program] if program.suffix == ".py" else [program]
+    return [*map(str, [*start, *arguments, "--results", folder]), *(["--quick"] if quick else [])]
+
+
+def main():
+    parser = reports.parser(__doc__, f"one of {', '.join(PARTS)}; without any, all")
+    parser.add_argument("--list", action="store_true", help="print the names of the parts")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(PARTS))
+        return 0
+    failed = []
+    for part in reports.chosen(parser, options.names, list(PARTS)):
+        print(f"==== {part}", flush=True)
+        begin = time.monotonic()
+        try:
+            status = subprocess.run(command_of(part, options.quick, options.results), check=False).returncode
+        except OSError as problem:
+            print(f"{part}: {problem}")
+            status = 1
+        print(f"==== {part}: {'done' if status == 0 else f'failed with status {status}'}, "
+              f"{time.monotonic() - begin:.0f} s", flush=True)
+        failed += [part] if status else []
+    print(f"{len(failed)} parts failed: {', '.join(failed)}" if failed else "all parts done")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""Models of one node with random attributes, shapes, types and opsets, over all operators that have a template.
+
+Where ONNX Runtime runs a model, Heddle gives what it gives, or what ONNX's reference gives, or refuses it with a diagnostic.
+Nothing may crash or run on. What Heddle refuses and ONNX Runtime runs is counted, and shown with --show.
+
+    python tests/models/random_nodes.py [--count 300] [--seed 1] [--wild 0.1] [--show] [OPERATOR...]
+"""
+import argparse
+import collections
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "build/python"), str(ROOT / "tests/models")]
+
+import numpy as np
+
+import node_cases
+
+cases = node_cases.cases
+
+LONGEST = 60  # seconds for one model
+CHUNK = 100   # models of one process
+
+
+def heddle_results(model, case):
+    """(results, diagnostic)."""
+    import heddle
+
+    heddle.use_cache(None)
+    try:
+        session = heddle.InferenceSession(model.SerializeToString(), threads=1)
+        return session.run(None, case.feeds()), ""
+    except heddle.Error as refused:
+        return None, f"{refused.diagnostics[0].code}: {str(refused).splitlines()[0]}"
+
+
+def judge(seed, operators, wildness):
+    """(state, text): nothing to do, equal, refused, unjudged (no peer runs it), or wrong."""
+    case = node_cases.draw(np.random.default_rng(seed), operators, wildness)
+    if case is None:
+        return "none", ""
+    try:
+        model = case.model()
+    except Exception:  # the checker of types refuses it already
+        return "none", ""
+    text = case.text()
+    print(json.dumps(["begin", seed, text]), flush=True)
+    signal.alarm(LONGEST)  # ends the process
+    found, refused = heddle_results(model, case)
+    signal.alarm(0)
+    wanted = cases.runtime(model, case)
+    if found is None:
+        return ("refused" if wanted is None else "refused, ONNX Runtime runs it"), f"{refused} | {text}"
+    if wanted is None:
+        return "unjudged", text
+    problem = cases.compare(found, wanted, case)
+    if not problem:
+        return "equal", ""
+    reference = cases.reference(model, case)
+    if reference is not None and not cases.compare(found, reference, case):
+        return "as the reference, not as ONNX Runtime", f"{problem} | {text}"
+    return "wrong", f"{problem} | {text}"
+
+
+def work(seeds, operators, wildness):
+    for seed in seeds:
+        state, text = judge(seed, operators, wildness)
+        print(json.dumps([state, seed, text]), flush=True)
+
+
+def results(first, end, arguments):
+    """What `work` in a process of its own says; it begins anew behind a model that ends it."""
+    while first < end:
+        command = [sys.executable, __file__, "--worker", str(first), str(end), "--wild", str(arguments.wild), *arguments.names]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            text = ""
+            for line in process.stdout:
+                state, first, text = json.loads(line)
+                if state != "begin":
+                    yield state, first, text
+                    first += 1
+        if first < end:
+            yield "wrong", first, f"the process ended with {process.returncode}: {text}"
+            first += 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--wild", type=float, default=0.1, help="the share of attributes that no exporter writes")
+    parser.add_argument("--show", action="store_true", help="also what is refused")
+    parser.add_argument("--worker", nargs=2, type=int, help=argparse.SUPPRESS)
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    if arguments.worker:
+        return work(range(*arguments.worker), arguments.names, arguments.wild)
+    count = collections.Counter()
+    end = arguments.seed + arguments.count
+    for begin in range(arguments.seed, end, CHUNK):
+        for state, seed, text in results(begin, min(begin + CHUNK, end), arguments):
+            count[state] += 1
+            if state == "wrong" or arguments.show and state not in ("equal", "none"):
+                print(f"{state} (seed {seed}): {text}", flush=True)
+    print(", ".join(f"{number} {state}" for state, number in sorted(count.items())))
+    print(f"{sum(count.values()) - count['wrong'] - count['none']} passed, {count['wrong']} failed, 0 skipped")
+    return count["wrong"] > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
