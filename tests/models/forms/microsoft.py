@@ -47,14 +47,14 @@ def pair(operator, r):
     kind, whole = (U8, I8)[r.integers(2)], shape(r, int(r.integers(1, 4)))
     other = [1 if r.random() < 0.3 else d for d in whole[int(r.integers(0, len(whole))):]]
     return case(operator, {**quantised(r, kind, "a", bytes_(r, kind, *whole)), **quantised(r, kind, "b", bytes_(r, kind, *other)),
-                           "scale": np.asarray(r.uniform(0.02, 0.2), F), "zero": zero(r, kind)}, units=1, feeds=("a", "b"))
+                           "scale": np.asarray(r.uniform(0.02, 0.2), F), "zero": zero(r, kind)}, steps=1, feeds=("a", "b"))
 
 
 def single(operator, attributes, r, rank=None):
     kind = (U8, I8)[r.integers(2)]
     x = bytes_(r, kind, *shape(r, rank or int(r.integers(1, 4))))
     drawn = {name: draw(r) if callable(draw) else draw for name, draw in attributes.items()}
-    return case(operator, {**quantised(r, kind, "x", x), "scale": scale(r), "zero": zero(r, kind)}, drawn, units=1)
+    return case(operator, {**quantised(r, kind, "x", x), "scale": scale(r), "zero": zero(r, kind)}, drawn, steps=1)
 
 
 def softmax(r):
@@ -78,14 +78,14 @@ def concat(r):
     for part in range(size(r, 4)):
         own = [size(r) if d == axis else extent for d, extent in enumerate(dims)]
         inputs |= quantised(r, kind, f"part{part}", bytes_(r, kind, *own))
-    return case("QLinearConcat", inputs, {"axis": axis}, units=1, feeds=[n for n in inputs if n.startswith("part") and "_" not in n])
+    return case("QLinearConcat", inputs, {"axis": axis}, steps=1, feeds=[n for n in inputs if n.startswith("part") and "_" not in n])
 
 
 def where(r):
     kind, dims = (U8, I8)[r.integers(2)], shape(r, 3)
     return case("QLinearWhere", {"c": r.random(dims) < 0.5, **quantised(r, kind, "a", bytes_(r, kind, *dims)),
                                  **quantised(r, kind, "b", bytes_(r, kind, *dims)), "scale": scale(r), "zero": zero(r, kind)},
-                units=1, feeds=("c", "a", "b"))
+                steps=1, feeds=("c", "a", "b"))
 
 
 def weights(r, k, n):
@@ -105,7 +105,7 @@ def gemm(r):
               "c": r.integers(-999, 999, n).astype(np.int32) if r.integers(2) else None}
     if not is_float:
         inputs |= {"y_scale": np.asarray(r.uniform(0.2, 1), F), "y_zero": zero(r, U8)}
-    return case("QGemm", inputs, {"transA": int(ta), "transB": int(tb), "alpha": float(r.choice([1.0, 0.5]))}, units=1)
+    return case("QGemm", inputs, {"transA": int(ta), "transB": int(tb), "alpha": float(r.choice([1.0, 0.5]))}, steps=1)
 
 
 def to_float(r):
