@@ -67,7 +67,8 @@ struct ExplainOptions {
     std::vector<std::string> arguments;  // NAME=float32[2,3] or PARAM=VALUE
     bool notations = false;              // all of each projection, not the rows alone
     bool gradient = false;               // of the operator: its adjoint bodies; the parts below are of these then
-    bool equations = false, schedule = false, source = false;
+    std::string equations;  // a pass, behind which they are shown too; "true": none; empty: no equations
+    bool schedule = false, source = false;
     std::vector<std::string> shards;  // "m=2,k=3": axes and parts
     bool one_round = false;           // maxima and sums of exponentials together
     std::string svg;                  // where to draw them, or the operator
