@@ -122,13 +122,16 @@ private:
         if (metakernel_.is_composition()) return true;
         for (const Chance& chance : uses_.chances_of(use)) {
             std::optional<std::pair<Diagnostics, const MadeUpUse*>> refused;
-            bool all = chance.others.size() > 1;
+            int count = 0;
+            bool works = false;
             for (const MadeUpUse& other : chance.others) {
-                Diagnostics problems = all ? failure_of(other) : Diagnostics{};
-                all = all && !problems.empty() && stage_of(problems) < Stage::sizes;
-                if (all && !refused) refused = {std::move(problems), &other};
+                Diagnostics problems = works ? Diagnostics{} : failure_of(other);
+                works = works || problems.empty();
+                if (works || stage_of(problems) >= Stage::sizes) continue;
+                ++count;
+                if (!refused) refused = {std::move(problems), &other};
             }
-            if (!all) continue;
+            if (works || count < 2) continue;
             chance_ = chance.only;
             failure_.clear();
             add(std::move(refused->first), *refused->second);
