@@ -5,7 +5,7 @@ COUNT := 20000
 SEED := 1
 PREFIX := /usr/local
 
-.PHONY: build demo test bench wheel install uninstall sanitize fuzz random onnx-random setup clean
+.PHONY: build demo test bench wheel install uninstall sanitize fuzz random onnx-random exact setup clean
 
 build: setup
 	@begin=$$(date +%s); cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }; rm -f $(BUILD).log; \
@@ -62,6 +62,11 @@ onnx-random: build
 	@cmake --build --preset release --target heddle_python
 	@.venv/bin/python tests/models/random_nodes.py --count $(COUNT) --seed $(SEED)
 	@.venv/bin/python tests/models/random_nodes.py --attributes
+
+# make exact COUNT=100000 SEED=1: so many random bodies in which every rounding is stated.
+exact: setup
+	@cmake --preset release >/dev/null && cmake --build --preset release --target exact_bodies
+	@$(BUILD)/exact_bodies --count $(COUNT) --seed $(SEED)
 
 clean:
 	rm -rf $(BUILD) build-debug build-sanitize build-static

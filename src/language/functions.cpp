@@ -76,6 +76,7 @@ constexpr std::array table = {
     FunctionInfo{"trailing_zeros", 1, 1, each, "trailing_zeros(6)"},
     FunctionInfo{"hypot", 2, 2, each, "hypot(3, 4)"},
     FunctionInfo{"copysign", 2, 2, each, "copysign(2, -0.5)", "copysign(magnitude, sign)"},
+    FunctionInfo{"fma", 3, 3, each, "fma(2, 3, 4)", "fma(a, b, c)"},
     FunctionInfo{"shift_left", 2, 2, each, "shift_left(3, 2)"},
     FunctionInfo{"shift_right", 2, 2, each, "shift_right(12, 2)"},
     FunctionInfo{"xor", 2, 2, each, "xor(true, false)"},

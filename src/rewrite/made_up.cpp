@@ -16,7 +16,7 @@ namespace {
 
 using Kind = Syntax::Kind;
 
-constexpr size_t most_pairs = 1'500, most_random = 1'000;  // of choices that differ from the plainest ones
+constexpr size_t most_tries = 4'000;
 constexpr int most_repairs = 24;
 
 // Sizes in the order in which names ask for them. The first five have none below 3.
@@ -34,6 +34,7 @@ constexpr std::array<std::array<int64_t, 7>, 13> schemes = {{{7, 6, 5, 4, 3, 8, 
                                                              {1, 3, 2, 1, 3, 2, 1},
                                                              {0, 0, 0, 0, 0, 0, 0}}};
 constexpr size_t plain_schemes = 9;
+constexpr std::array<uint8_t, 6> different_schemes = {0, 3, 5, 6, 7, 8};
 
 constexpr std::array usual_dtypes = {DType::float32,  DType::int32,  DType::int64, DType::complex64,  DType::boolean,
                                      DType::float64,  DType::uint8,  DType::float16, DType::complex128, DType::int8,
@@ -61,7 +62,8 @@ std::vector<StaticValue> texts_of(const Template& metakernel) {
     return texts;
 }
 
-// Values of a parameter's type, the likely ones first. `shape`: of the first tensor.
+}  // namespace
+
 std::vector<StaticValue> scalars_of(const Template& metakernel, const ParameterType& type) {
     using enum ParameterType::Kind;
     std::vector<StaticValue> values;
@@ -90,12 +92,15 @@ std::vector<StaticValue> scalars_of(const Template& metakernel, const ParameterT
     return values;
 }
 
+namespace {
+
 std::vector<int64_t> counted(size_t count) {
     std::vector<int64_t> numbers(count);
     std::iota(numbers.begin(), numbers.end(), 0);
     return numbers;
 }
 
+// Of lists, too. `shape`: of the first tensor.
 std::vector<StaticValue> values_of(const Template& metakernel, const ParameterType& type,
                                    const std::vector<int64_t>& shape) {
     using enum ParameterType::Kind;
@@ -146,7 +151,7 @@ std::optional<TensorData> value_for(const TensorType& type, size_t candidate, co
     }
     return data;
 }
-constexpr size_t value_candidates = 8;
+constexpr size_t value_candidates = 8, length_candidates = 4;
 
 }  // namespace
 
@@ -182,8 +187,9 @@ AppliedUse::AppliedUse(const Template& metakernel, const Library& library, const
         const auto made = use.tensors.find(input.name);
         std::vector<TensorId> tensors;
         if (made != use.tensors.end())
-            for (const TensorType& type : made->second)
-                tensors.push_back(state_->session.add_input(input.name, type));
+            for (size_t i = 0; i < made->second.size(); ++i)
+                tensors.push_back(state_->session.add_input(
+                    input.variadic ? fmt::format("{}[{}]", input.name, i) : input.name, made->second[i]));
         if (const auto value = use.values.find(input.name); value != use.values.end() && !tensors.empty())
             state_->session.offer_value(tensors[0], value->second.clone());
         if (tensors.empty())
@@ -254,7 +260,7 @@ void MadeUpUses::find_choices() {
         auto same = [&](const Choice& choice) { return choice.kind == kind && choice.name == name; };
         if (candidates > 1 && std::ranges::none_of(choices_, same)) choices_.push_back({kind, name, candidates});
     };
-    constexpr size_t ranks = 5;
+    constexpr size_t ranks = 5, of_all = 4;
     for (const TensorSpec& input : metakernel_.inputs) {
         if (input.optional && !whole_) continue;
         if (input.dtype && input.dtype->kind == Kind::static_name)
@@ -265,8 +271,11 @@ void MadeUpUses::find_choices() {
         if (input.shape)
             for (const SyntaxPointer& dimension : flat(input.shape->children))
                 if (is_open(*dimension)) add(rank, rank_name(input, *dimension), ranks);
-        if (valued_.contains(input.name)) add(value, input.name, value_candidates);
+        if (!valued_.contains(input.name)) continue;
+        add(value, input.name, value_candidates);
+        add(length, input.name, length_candidates);
     }
+    if (std::ranges::count(choices_, rank, &Choice::kind) > 1) add(rank, "", of_all);  // of all that have none of their own
     for (const Parameter& parameter : metakernel_.params) {
         if (fixed_.contains(parameter.name)) continue;
         const ParameterType& type = parameter.type;
@@ -276,41 +285,58 @@ void MadeUpUses::find_choices() {
     }
 }
 
-// The plainest choices, then one changed, then two.
 void MadeUpUses::begin() {
     find_choices();
-    position_ = 0;
+    steps_ = {{Choices(choices_.size(), 0)}};
+    next_step_ = tries_ = 0;
+    last_.clear();
     random_.seed(1);
+    tried_.clear();
     known_.clear();
-    const Choices plainest(choices_.size(), 0);
-    order_ = {plainest};
-    for (size_t i = 0; i < choices_.size(); ++i)
-        for (size_t value = 1; value < choices_[i].candidates; ++value) {
-            order_.push_back(plainest);
-            order_.back()[i] = static_cast<uint8_t>(value);
-        }
-    const size_t singles = order_.size();
-    for (size_t a = 1; a < singles; ++a)
-        for (size_t b = a + 1; b < singles; ++b) {
-            Choices both = order_[a];
-            bool apart = true;
-            for (size_t i = 0; i < both.size(); ++i) {
-                apart = apart && (both[i] == 0 || order_[b][i] == 0);
-                both[i] = std::max(both[i], order_[b][i]);
-            }
-            if (apart) order_.push_back(std::move(both));
-        }
-    std::shuffle(order_.begin() + static_cast<std::ptrdiff_t>(singles), order_.end(), random_);
-    if (order_.size() > singles + most_pairs) order_.resize(singles + most_pairs);
+    failures_.clear();
 }
 
+// The likeliest candidate of each choice first.
+std::optional<MadeUpUses::Choices> MadeUpUses::neighbour(Step& step) const {
+    const size_t most = std::ranges::max(choices_, {}, &Choice::candidates).candidates;
+    for (; step.candidate < most; ++step.candidate, step.choice = 0) {
+        while (step.choice < choices_.size()) {
+            const size_t choice = step.choice++;
+            if (step.candidate >= choices_[choice].candidates) continue;
+            Choices chosen = step.from;
+            chosen[choice] = static_cast<uint8_t>(chosen[choice] == step.candidate ? 0 : step.candidate);
+            if (!tried_.contains(chosen)) return chosen;
+        }
+    }
+    return std::nullopt;
+}
+
+// Neighbours of all steps in turn; those of the plainest use before any others.
 std::optional<MadeUpUses::Choices> MadeUpUses::next_choices() {
-    if (position_ < order_.size()) return order_[position_++];
-    if (position_++ >= order_.size() + most_random || choices_.size() < 3) return std::nullopt;
+    if (tries_++ >= most_tries) return std::nullopt;
+    if (tries_ == 1) return steps_[0].from;
+    if (auto chosen = neighbour(steps_[0])) return chosen;
+    for (size_t looked_at = 1; looked_at < steps_.size(); ++looked_at) {
+        next_step_ = next_step_ + 1 < steps_.size() ? next_step_ + 1 : 1;
+        if (auto chosen = neighbour(steps_[next_step_])) return chosen;
+    }
+    if (choices_.size() < 3) return std::nullopt;
     Choices chosen;
     for (const Choice& choice : choices_)
         chosen.push_back(static_cast<uint8_t>(random_() % 2 == 0 ? 0 : random_() % choice.candidates));
     return chosen;
+}
+
+std::optional<MadeUpUse> MadeUpUses::mended(MadeUpUse use, const Diagnostics& problems) {
+    if (!repair(use, problems[0]) || !fits(use) || !known_.insert(use.text()).second) return std::nullopt;
+    return use;
+}
+
+void MadeUpUses::failed(const Diagnostics& problems) {
+    const Diagnostic& first = problems[0];
+    if (failures_.insert(fmt::format("{} {} {}", first.code, first.place.offset, problems.size())).second &&
+        last_ != steps_[0].from)
+        steps_.push_back({last_});
 }
 
 // ---- tensors and parameters of choices
@@ -321,8 +347,10 @@ public:
 
     MadeUpUse made() {
         const Template& metakernel = from_.metakernel_;
+        use_.choices = chosen_;
+        for (size_t i = 0; i < chosen_.size(); ++i)
+            use_.usual = use_.usual && (from_.choices_[i].kind != Choice::Kind::dtype || chosen_[i] == 0);
         use_.plain = chosen_[0] < plain_schemes;
-        for (uint8_t choice : chosen_) use_.differences += choice > 0;
         for (const Parameter& parameter : metakernel.params) add_parameter(parameter, true);
         for (bool concrete : {false, true})  // their lengths are often the ranks of others
             for (const TensorSpec& input : metakernel.inputs) {
@@ -371,7 +399,9 @@ private:
 
     int64_t rank_of(const std::string& name, bool alone) const {
         constexpr std::array<int64_t, 5> among = {1, 2, 0, 3, 4}, whole = {2, 1, 3, 0, 4};
-        return (alone ? whole : among)[chosen(Choice::Kind::rank, name)];
+        constexpr std::array<int64_t, 4> of_all = {-1, 0, 2, 3};
+        const size_t own = chosen(Choice::Kind::rank, name), all = chosen(Choice::Kind::rank, "");
+        return own == 0 && all > 0 ? of_all[all] : (alone ? whole : among)[own];
     }
 
     void add_tensors(const TensorSpec& input, bool concrete) {
@@ -402,8 +432,11 @@ private:
                 const auto& sizes = several(input, *dimension, dimensions.size() == 1);
                 for (size_t i = 0; i < sizes.size(); ++i) add(fmt::format("{}...{}", dimension->text, i), sizes[i]);
             } else if (dimension->kind == Kind::dimension && dimension->collector.empty()) {
-                if (concrete && !first_shape_.empty())
-                    single_.try_emplace(dimension->text, static_cast<int64_t>(first_shape_.size()));
+                if (concrete) {
+                    const auto rank = static_cast<int64_t>(first_shape_.size());
+                    const std::array<int64_t, length_candidates> lengths = {rank > 0 ? rank : 2, 2 * rank, 1, 2};
+                    single_.try_emplace(dimension->text, lengths[chosen(Choice::Kind::length, input.name)]);
+                }
                 add(dimension->text, known(dimension->text));
             } else if (dimension->kind == Kind::dimension || dimension->kind == Kind::any_dimension) {
                 add("", fresh());
@@ -463,8 +496,6 @@ private:
     std::map<std::string, std::vector<int64_t>> several_;
 };
 
-MadeUpUse MadeUpUses::made_of(const Choices& chosen) const { return Draft(*this, chosen).made(); }
-
 // Mended until it fits, or nothing more is known.
 bool MadeUpUses::fits(MadeUpUse& use) {
     for (int repairs = 0; repairs < most_repairs; ++repairs) {
@@ -502,10 +533,59 @@ bool MadeUpUses::fits(MadeUpUse& use) {
 
 std::optional<MadeUpUse> MadeUpUses::next() {
     while (const auto chosen = next_choices()) {
-        MadeUpUse use = made_of(*chosen);
-        if (fits(use) && known_.insert(use.text()).second) return use;
+        tried_.insert(*chosen);
+        last_ = *chosen;
+        MadeUpUse use = Draft(*this, *chosen).made();
+        if (!fits(use))
+            failed(misfit_);
+        else if (known_.insert(use.text()).second)
+            return use;
     }
     return std::nullopt;
+}
+
+bool MadeUpUses::is_of_values(const std::string& open) const {
+    bool found = false;
+    for (const TensorSpec& input : metakernel_.inputs)
+        if (valued_.contains(input.name))
+            visit_all(input.shape, [&](const Syntax& node) { found = found || node.text == open; });
+    return found;
+}
+
+void MadeUpUses::add_if_it_fits(const Choices& chosen, std::vector<MadeUpUse>& uses) {
+    MadeUpUse use = Draft(*this, chosen).made();
+    if (fits(use)) uses.push_back(std::move(use));
+}
+
+std::vector<Chance> MadeUpUses::chances_of(const MadeUpUse& use) {
+    std::vector<Chance> chances;
+    if (std::ranges::find(different_schemes, use.choices[0]) == different_schemes.end()) {
+        Chance& sizes = chances.emplace_back(Chance{"equal sizes of what has different names", {}});
+        Choices chosen = use.choices;
+        for (const uint8_t scheme : different_schemes) {
+            chosen[0] = scheme;
+            add_if_it_fits(chosen, sizes.others);
+        }
+    }
+    // A text that was made up may say itself how many dimensions there are.
+    const bool has_text = std::ranges::any_of(metakernel_.params, [](const Parameter& parameter) {
+        return parameter.type.kind == ParameterType::Kind::string && !parameter.default_value;
+    });
+    for (size_t i = 0; i < choices_.size() && !has_text; ++i) {
+        const std::string& name = choices_[i].name;
+        if (choices_[i].kind != Choice::Kind::rank || !name.starts_with("$") || is_of_values(name.substr(1))) continue;
+        const bool empty = use.named.lower_bound(name.substr(1) + "...") == use.named.lower_bound(name.substr(1) + "../");
+        if (!empty) continue;
+        Chance& rank = chances.emplace_back(Chance{"no dimensions of " + name, {}});
+        Choices chosen = use.choices;
+        for (const uint8_t scheme : {0, 1})
+            for (const uint8_t dimensions : {0, 1}) {
+                chosen[0] = scheme;
+                chosen[i] = dimensions;
+                add_if_it_fits(chosen, rank.others);
+            }
+    }
+    return chances;
 }
 
 }  // namespace heddle::rewrite

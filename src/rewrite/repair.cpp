@@ -188,7 +188,8 @@ bool repair(MadeUpUse& use, const Diagnostic& misfit) {
         given->second = StaticValue::of(std::move(list));
         return true;
     }
-    TensorType* tensor = input ? tensor_named(use, *input) : nullptr;
+    const std::string* given = param(misfit, "given");
+    TensorType* tensor = given ? tensor_named(use, *given) : input ? tensor_named(use, *input) : nullptr;
     if (!tensor) return false;
     if (const std::string* rank = param(misfit, "rank")) return set_rank(*tensor, numbers_in(*rank).at(0));
     if (misfit.code == "symbolic.input_dtype" || misfit.code == "symbolic.dtype_conflict") {

@@ -232,6 +232,25 @@ void BodyBuilder::equation(const Syntax& statement, const Scope& scope, const Va
     equation_places_.push_back(&statement.place);
 }
 
+// Where there are no points there is no value: nothing is read there, and nothing has to be proved.
+void BodyBuilder::drop_without_points() {
+    BodyNodes& nodes = expressions_.nodes();
+    const auto empty = [&](std::span<const VariableId> variables) {
+        return std::ranges::any_of(variables, [&](VariableId id) { return body_.variable(id).extent.value <= 0; });
+    };
+    const auto none = [&](NodeId value) {
+        const DType dtype = body_.node(value).dtype;
+        return is_float(dtype) || is_complex(dtype) ? nodes.real(0, dtype, true) : nodes.integer(0, dtype, true);
+    };
+    for (BodyEquation& equation : body_.equations)
+        if (empty(equation.variables)) equation.value = none(equation.value);
+    for (Local& local : body_.locals) {
+        const std::span<const VariableId> own(local.variables.begin(), local.variables.end());
+        if (local.is_state() && empty(own.subspan(1))) local.initial = none(local.initial);
+        if (empty(own) || (!local.is_state() && empty(variables_of(body_, local.value)))) local.value = none(local.value);
+    }
+}
+
 // Left sides of an output that are no boxes: proved to write each element once, and made one equation.
 Result<void> BodyBuilder::join_sides(size_t output) {
     const TensorReference& reference = outputs_[output];
@@ -273,6 +292,7 @@ Result<void> BodyBuilder::join_sides(size_t output) {
 
 Result<BodyResult> BodyBuilder::finished() {
     BodyResult result;
+    drop_without_points();
     join_interleaved(body_, expressions_.nodes(), equation_places_);
     for (size_t output = 0; output < outputs_.size(); ++output)
         if (auto joined = join_sides(output); !joined) return fail(std::move(joined.error()));
@@ -317,6 +337,15 @@ Result<BodyResult> BodyBuilder::finished() {
         if (now < 0) continue;
         const Place*& first = projected.read_places[static_cast<size_t>(now)];
         if (!first) first = place;
+    }
+    for (const auto& [node, syntax] : expressions_.empty_arguments()) {
+        if (renumbered_nodes[static_cast<size_t>(node)] < 0) continue;  // nothing asks for it
+        Diagnostic diagnostic =
+            environment_.diagnostic("symbolic.extent", syntax->place, fmt::format("{} over no elements", syntax->text));
+        diagnostic.expected = "an extent of 1 or more";
+        diagnostic.reason = "no element has a place";
+        diagnostic.remedy = fmt::format("say what it is then: $n > 0 ? {}(...) : -1", syntax->text);
+        return fail(std::move(diagnostic));
     }
     projected.body = body.get();
     projected.places = std::move(equation_places_);

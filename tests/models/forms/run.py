@@ -23,7 +23,7 @@ import numpy as np
 
 import case as cases
 
-PARTS = ("attention", "pooling", "microsoft", "early")
+PARTS = ("attention", "pooling", "recurrent", "microsoft", "early")
 
 
 def heddle(binary, path, case):
