@@ -330,7 +330,11 @@ Result<Target> open_target(const std::string& text) {
     return tags->open(text);
 }
 
-Result<Target> open_system(const std::string& text) { return open_target(text).transform(with_default_host); }
+Result<Target> open_system(const std::string& text) {
+    auto target = open_target(text);
+    if (!target) return target;
+    return with_default_host(std::move(*target));
+}
 
 Result<Target> open_scheduled_target(const std::string& text) {
     auto target = open_target(text);

@@ -63,6 +63,20 @@ std::vector<StaticValue> texts_of(const Template& metakernel) {
     return texts;
 }
 
+// What the type's range allows, as far as its bounds are literals, which are among the values then.
+void keep_within(std::vector<StaticValue>& values, const ParameterType& type) {
+    const auto literal = [](const SyntaxPointer& bound) -> std::optional<StaticValue> {
+        if (bound && bound->kind == Kind::integer) return StaticValue::of(bound->integer);
+        return std::nullopt;
+    };
+    const auto lowest = literal(type.lowest), highest = literal(type.highest);
+    std::erase_if(values, [&](const StaticValue& value) {
+        return (lowest && value.number() < lowest->number()) || (highest && value.number() > highest->number());
+    });
+    for (const auto& bound : {lowest, highest})
+        if (bound && std::ranges::find(values, *bound) == values.end()) values.push_back(*bound);
+}
+
 }  // namespace
 
 std::vector<StaticValue> scalars_of(const Template& metakernel, const ParameterType& type) {
@@ -71,10 +85,12 @@ std::vector<StaticValue> scalars_of(const Template& metakernel, const ParameterT
     switch (type.kind) {
     case integer:
         for (int64_t value : integers) values.push_back(StaticValue::of(value));
+        keep_within(values, type);
         break;
     case real:
     case number:
         for (double value : reals) values.push_back(StaticValue::of(value));
+        keep_within(values, type);
         break;
     case boolean: values = {StaticValue::of(false), StaticValue::of(true)}; break;
     case string: return texts_of(metakernel);
