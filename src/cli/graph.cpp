@@ -57,7 +57,7 @@ Result<void> check_options(const GraphOptions& options) {
 
 Result<Source> called(const GraphOptions& options, const Library& library) {
     std::map<std::string, int64_t> dimensions;
-    auto inputs = read_input_types(options.input_types, dimensions);
+    auto inputs = read_call_inputs(options.input_types, options.bindings, {}, dimensions);
     if (!inputs) return fail(std::move(inputs.error()));
     auto source = load_call(options.call, library, *inputs, options.rules);
     if (source) source->graph.dimension_names = dimensions;

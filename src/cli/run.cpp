@@ -107,6 +107,10 @@ Result<std::vector<std::string>> write_outputs(const Measured& measured, const R
         written.push_back((*files)[i]);
     }
     if (options.output.empty()) return files;
+    if (options.output.ends_with(".npy")) {
+        if (auto done = write_npy(options.output, outputs.front()); !done) return undo(std::move(done.error()));
+        return files;
+    }
     std::vector<std::pair<std::string, const TensorData*>> named;
     for (size_t i = 0; i < outputs.size(); i++) named.emplace_back(measured.output_names[i], &outputs[i]);
     if (auto done = write_npz(options.output, named); !done) return undo(std::move(done.error()));
@@ -190,11 +194,10 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
 using Given = std::map<std::string, TensorData>;
 
 Result<Source> load_program(const RunOptions& options, const Library& library, const Given& given, Progress& progress) {
-    std::vector<ProgramInput> inputs;
-    for (const auto& [name, tensor] : given) {
-        inputs.push_back({name, TensorType{tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}}});
-    }
-    return load_call(options.call, library, inputs, options.rules, &progress);
+    std::map<std::string, int64_t> dimensions;
+    auto inputs = read_call_inputs(options.input_types, options.bindings, given, dimensions);
+    if (!inputs) return fail(std::move(inputs.error()));
+    return load_call(options.call, library, *inputs, options.rules, &progress);
 }
 
 Result<Source> load(const RunOptions& options, const Library& library, const Given& given, Progress& progress) {
@@ -229,6 +232,7 @@ inference::ProgramSource kept_as(const RunOptions& options, const Library& libra
     if (!model) return {};
     std::string types;
     for (const auto& [name, tensor] : given) types += fmt::format("{}: {}; ", name, type_text(tensor));
+    for (const std::string& type : options.input_types) types += type + "; ";
     return {fmt::format("{} {}\nlibraries {} {}\ninputs {}\nbound {}", options.call.empty() ? "model" : "call", *model,
                         inference::digest_of(library), fmt::join(options.common.libraries, " "), types,
                         fmt::join(options.bindings, ",")),
@@ -361,6 +365,11 @@ Result<void> run_source(const RunOptions& options) {
                      .summary = "give a model, or --call with a program, and not both",
                      .remedy = "heddle run --help shows examples"});
     }
+    if (options.call.empty() && !options.gradient && !options.input_types.empty()) {
+        return fail({.code = "cli.what_to_run",
+                     .summary = "--input-type is for --call",
+                     .remedy = "a model says the types of its inputs; --bind gives sizes that it leaves open"});
+    }
     const auto begin = Clock::now();
     const auto progress = progress_on_terminal();
     progress->begin(Stage::load, 1);
@@ -375,6 +384,13 @@ Result<void> run_source(const RunOptions& options) {
                                                       : run_compiled;
     if (auto done = run(options, *library, *given, *progress, measured); !done) return done;
     measured.peak_resident_bytes = peak_resident_bytes();
+    if (options.output.ends_with(".npy") && measured.outputs.size() != 1) {
+        return fail({.code = "cli.output",
+                     .summary = fmt::format("'{}' holds one array, and there are {} outputs", options.output,
+                                            measured.outputs.size()),
+                     .expected = fmt::format("{}", fmt::join(measured.output_names, ", ")),
+                     .remedy = "write them to a .npz, or to a folder by --output-dir"});
+    }
     auto files = write_outputs(measured, options);
     if (!files) return fail(std::move(files.error()));
     if (auto written = write_profile(options.profile, measured.profile); !written) return written;

@@ -158,7 +158,8 @@ TEST_F(CommandLine, what_cannot_be_parsed_is_told_as_it_was_asked_for) {
     expect_usage_error({"run", "--random"}, "cli.usage", "--random");
     expect_usage_error({"compare", "m.onnx"}, "cli.usage", "--with");
     expect_usage_error({"graph", "m.onnx", "--environment", "loom"}, "cli.usage", "--validate");
-    expect_usage_error({"completion", "fish"}, "cli.usage", "bash");
+    expect_usage_error({"completion", "tcsh"}, "cli.usage", "bash");
+    expect_usage_error({"run", "m.onnx", "--random", "abc"}, "cli.usage", "--random takes no 'abc'");
     expect_usage_error({"explain"}, "cli.usage", "heddle explain --help");
     // Before the command it is for the command.
     const auto outcome = heddle({"--format", "json", "run"});
@@ -197,7 +198,7 @@ TEST_F(CommandLine, values_are_completed) {
     EXPECT_EQ(completed({"heddle", "run", "--backend", "=", "c"}), Words{"cpu"});
     EXPECT_EQ(completed({"heddle", "run", "--backend", "="}), (Words{"cpu", "reference"}));
     EXPECT_EQ(completed({"heddle", "compare", "m.onnx", "--with", "u"}), Words{"unfused"});
-    EXPECT_EQ(completed({"heddle", "completion", ""}), (Words{"bash", "zsh"}));
+    EXPECT_EQ(completed({"heddle", "completion", ""}), (Words{"bash", "fish", "zsh"}));
     // Files are the shell's.
     EXPECT_EQ(completed({"heddle", "run", ""}), Words{});
     EXPECT_EQ(completed({"heddle", "run", "--library", "-"}), Words{});
