@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import difflib
 import json
 import os
 import threading
@@ -11,7 +12,7 @@ from typing import Any, Callable, ContextManager, Iterable, Mapping, Sequence
 
 from . import _heddle
 from ._errors import Error
-from ._library import Library, Progress, graph_of, shipped_library
+from ._library import Library, Progress, checked_threads, graph_of, library_of
 from ._onnxruntime import check_providers, get_available_providers, global_threads
 from ._onnxruntime_absent import without_absent
 from ._onnxruntime_options import RunOptions, SessionOptions
@@ -19,6 +20,7 @@ from ._onnxruntime_values import IOBinding, OrtValue, onnx_type_text
 from ._profile import Profile
 
 _NO_OPTIONS = "leave it out: heddle has no such option"
+_OPTIONS = ("sess_options", "providers", "provider_options", "threads", "library", "rules", "program_cache_bytes", "progress")
 
 
 class NodeArg:
@@ -174,7 +176,7 @@ class InferenceSession(Session):
     """An ONNX model, from a file or from bytes, used as ONNX Runtime's.
 
     `threads` (or `sess_options.intra_op_num_threads`) is their number, 0 for all cores. `library` has the operators, by
-    default the shipped ones. `rules` are rewrite rules that are applied first, as `heddle run --rule` takes them.
+    default the shipped ones; a file or folder of templates is one, too. `rules` are rewrite rules that are applied first, as `heddle run --rule` takes them.
     `program_cache_bytes` limits what programs for other shapes than the last one keep (docs/memory.md). Providers other than
     the CPU's give a warning. `progress` is told how far compiling is.
     """
@@ -183,12 +185,15 @@ class InferenceSession(Session):
 
     def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview,
                  sess_options: SessionOptions | None = None, providers: Iterable[Any] | None = None,
-                 provider_options: Any = None, *, threads: int = 0, library: Library | None = None,
+                 provider_options: Any = None, *, threads: int = 0,
+                 library: Library | str | os.PathLike[str] | None = None,
                  rules: Iterable[str] = (), program_cache_bytes: int | None = None, progress: Progress | None = None,
                  **others: Any) -> None:
         others.pop("enable_fallback", None)  # there is nothing to fall back to
         for name in others:
-            _heddle.raise_not_there(f"InferenceSession(..., {name})", _NO_OPTIONS)
+            near = difflib.get_close_matches(name, _OPTIONS, 1)
+            _heddle.raise_not_there(f"InferenceSession(..., {name})", f"did you mean {near[0]}?" if near else _NO_OPTIONS)
+        threads = checked_threads(threads)
         options = SessionOptions() if sess_options is None else sess_options
         check_providers(providers or [name for name, _ in options._providers], provider_options)
         if not threads:
@@ -199,7 +204,7 @@ class InferenceSession(Session):
         else:
             path = os.fspath(path_or_bytes)
         profile = Profile(options.profile_file_prefix) if options.enable_profiling else None
-        super().__init__(_heddle.model_session(path, content, (library or shipped_library())._library, threads,
+        super().__init__(_heddle.model_session(path, content, library_of(library)._library, threads,
                                                options._dimensions, list(rules)), progress)
         self._others: dict[tuple[str, ...], _heddle.ModelSession] = {}
         if program_cache_bytes is not None:

@@ -41,6 +41,7 @@ int run(int count, char** arguments) {
     CommandTable table;
     app.formatter_fn(
         [&](const CLI::App* command, std::string, CLI::AppFormatMode) { return help_text(row_of(*command), table); });
+    app.require_subcommand(0, 1);  // what follows is the command's own, whatever it is called
     app.set_help_flag("-h,--help", "Print this help and exit");
     app.footer("'heddle COMMAND --help' tells more about a command.\n");
     CommonOptions common;

@@ -68,7 +68,7 @@ nlohmann::ordered_json operators_json(const std::vector<ListedOperator>& listed)
 
 void print_operators(const std::vector<ListedOperator>& listed, bool with_signatures) {
     for (const ListedOperator& one : listed) {
-        fmt::print("{:30} {}\n", one.name, first_sentence(one.metakernel->doc));
+        fmt::print("{:30} {}\n", one.name, summary(*one.metakernel));
         if (with_signatures) fmt::print("    {}\n", signature(*one.metakernel));
     }
 }
@@ -93,8 +93,7 @@ std::string operators_page(const std::vector<ListedOperator>& all) {
     for (const auto& [kind, operators] : kinds) {
         page += fmt::format("\n## {}\n\n| operator | what it does |\n|---|---|\n", kind);
         for (const ListedOperator* one : operators)
-            page += fmt::format("| `{}` | {} |\n", cell(signature(*one->metakernel)),
-                                cell(first_sentence(one->metakernel->doc)));
+            page += fmt::format("| `{}` | {} |\n", cell(signature(*one->metakernel)), cell(summary(*one->metakernel)));
     }
     page +=
         "\n## Of ONNX alone\n\nONNX's operators that are no operator of the library under another name "

@@ -118,7 +118,12 @@ void add_running(CLI::App& command, RunOptions& options) {
     command.add_option("--repeat", options.repeat, "Run so often and report the times")
         ->type_name("N")
         ->check(in_range(1, 100000000));
-    command.add_option("--profile", options.profile, "Write the time of each launch there, as JSON")->type_name("FILE");
+    command
+        .add_option(
+            "--profile", options.profile,
+            "Write the time of each launch there, as JSON: medians of some warm runs (as many as --repeat), with its "
+            "operators, nodes and shapes")
+        ->type_name("FILE");
     command.add_flag("--unfused", options.unfused, "One kernel for every equation, to compare with");
 }
 

@@ -65,7 +65,7 @@ Reach reach_of(const Target& target) {
 
 struct ListedTag {
     std::string name;
-    const TargetTag* tag = nullptr;
+    TargetTag tag;
     Target target;
 };
 
@@ -82,7 +82,7 @@ Result<std::vector<ListedTag>> find_tags(const TargetTags& tags, const std::stri
         if (!target) return fail(std::move(target.error()));
         const std::string text = lower_case(name + " " + tag.means + " " + target->kind);
         if (text.find(lower_case(word)) == std::string::npos) continue;
-        found.push_back({name, &tag, std::move(*target)});
+        found.push_back({name, tag, std::move(*target)});
     }
     return found;
 }
@@ -97,7 +97,7 @@ void print_tags(const std::vector<ListedTag>& listed) {
             const auto parts = part_names(target);
             const std::string whole = parts.empty() ? name : fmt::format("{}[:{}]", name, fmt::join(parts, "|"));
             const bool long_name = whole.size() > 30;
-            fmt::print("  {:30} {:8} {}\n", long_name ? name + "[:...]" : whole, target.kind, tag->means);
+            fmt::print("  {:30} {:8} {}\n", long_name ? name + "[:...]" : whole, target.kind, tag.means);
         }
     }
 }
@@ -112,9 +112,9 @@ int list_targets(const std::vector<ListedTag>& listed, const TargetsOptions& opt
         json[name] = {{"kind", target.kind},
                       {"level", level_text(target)},
                       {"code", reach_words[static_cast<size_t>(reach_of(target))]},
-                      {"means", tag->means},
-                      {"source", tag->source},
-                      {"file", tag->text->name()}};
+                      {"means", tag.means},
+                      {"source", tag.source},
+                      {"file", tag.text->name()}};
         if (const auto parts = part_names(target); !parts.empty()) json[name]["parts"] = parts;
     }
     fmt::print("{}\n", json.dump(2));

@@ -10,7 +10,7 @@ namespace heddle {
 // "softmax(x: $dtype[$outer...{$axis}, $n, $inner...], axis: axis($x) = -1) -> y: $dtype[$x.shape...]"
 std::string signature(const Template& metakernel);
 
-// The first sentence of a text.
-std::string first_sentence(const std::string& text);
+// What it does: the first sentence of its description, or its body where it has none and that is one statement.
+std::string summary(const Template& metakernel);
 
 }  // namespace heddle

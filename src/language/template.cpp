@@ -275,7 +275,13 @@ std::string signature(const Template& metakernel) {
     return fmt::format("{}({}) -> {}", metakernel.name, fmt::join(taken, ", "), fmt::join(given, ", "));
 }
 
-std::string first_sentence(const std::string& text) {
+std::string summary(const Template& metakernel) {
+    const std::string& text = metakernel.doc;
+    if (text.empty() && metakernel.body.size() + metakernel.graph.size() == 1) {
+        std::string line = print_statement(*(metakernel.body.empty() ? metakernel.graph : metakernel.body)[0]);
+        while (line.ends_with('\n')) line.pop_back();
+        return line;
+    }
     std::string sentence;
     for (size_t i = 0; i < text.size(); i++) {
         const bool ends = text[i] == '.' && (i + 1 == text.size() || text[i + 1] == ' ' || text[i + 1] == '\n');
