@@ -116,6 +116,16 @@ TEST_F(CommandLine, the_version_says_what_this_is) {
     EXPECT_CONTAINS(file_text(in_source("LICENSE")), "SPDX-License-Identifier: Apache-2.0");
 }
 
+TEST_F(CommandLine, versions_and_help_by_the_words_that_others_use) {
+    const std::string version = heddle({"--version"}).output;
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"-V"}, {"version"}})
+        EXPECT_EQ(heddle(words).output, version) << words[0];
+    EXPECT_EQ(heddle({"help"}).output, heddle({"--help"}).output);
+    for (const std::string& command : commands())
+        EXPECT_EQ(heddle({"help", command}).output, heddle({command, "--help"}).output) << command;
+    EXPECT_CONTAINS(heddle({"help", "rn"}).errors, "did you mean run?");
+}
+
 TEST_F(CommandLine, alone_it_prints_its_help) {
     const auto alone = heddle({});
     EXPECT_EQ(alone.status, 0);
