@@ -169,4 +169,6 @@ class Graph:
         """A session that computes `outputs`, by default all results that nothing reads. `donate` are inputs whose arrays its runs
         overwrite, each by a result of the same shape and dtype: that result is this very array."""
         names = [tensor.name if isinstance(tensor, Tensor) else tensor for tensor in donate]
-        return Session(self._graph.compile(_listed(outputs), checked_threads(threads), names), progress)
+        session = Session(self._graph.compile(_listed(outputs), checked_threads(threads), names), progress)
+        session._overwrites = bool(names)
+        return session

@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import json
 import os
+import statistics
 import threading
 import time
 from typing import Any, Callable, ContextManager, Iterable, Mapping, Sequence
@@ -74,6 +75,7 @@ class Session:
         self._session = session
         self._progress = progress
         self._profile: Profile | None = None
+        self._overwrites = False  # inputs: what graphs of `donate` do
         self._shapes: dict[str, tuple[int, ...]] = {}  # of the last run
 
     def __repr__(self) -> str:
@@ -103,12 +105,23 @@ class Session:
             self._profile.run(begin, launches)
             return results
 
-    def profile(self, input_feed: Mapping[str, Any]) -> list[Launch]:
-        """How long each launch of a run took. The launches of a profiled run wait for each other."""
-        launches: list[Any] = []
+    def profile(self, input_feed: Mapping[str, Any], runs: int = 10) -> list[Launch]:
+        """How long each launch took: the median of so many runs, after one that warms. The launches of a profiled run wait for each
+        other. A session that overwrites inputs (`donate`) runs once, so that it does so once."""
         feeds = {name: _array_of(value) for name, value in input_feed.items()}
-        self._session.run(None, feeds, self._progress, launches)
-        return [Launch(name, kernel, layout, duration) for name, kernel, layout, _, duration in launches]
+        if self._overwrites:
+            runs = 1
+        elif isinstance(runs, bool) or not hasattr(runs, "__index__") or runs < 1:
+            _heddle.raise_option("runs", "a number from 1 on", repr(runs))
+        else:
+            self._session.run(None, feeds, self._progress, None)
+        profiled: list[list[Any]] = []
+        for _ in range(runs):
+            launches: list[Any] = []
+            self._session.run(None, feeds, self._progress, launches)
+            profiled.append(launches)
+        return [Launch(name, kernel, layout, statistics.median(launches[i][4] for launches in profiled), runs)
+                for i, (name, kernel, layout, _, _) in enumerate(profiled[0])]
 
     def memory_bytes(self) -> int:
         """What the programs that are kept for shapes have now: code, plans, packed weights. What they share counts once."""
@@ -164,7 +177,8 @@ class Launch:
     name: str  # the tensor that it writes
     kernel: int  # launches with the same number share code
     layout: bool  # it only puts a tensor into another layout
-    microseconds: float
+    microseconds: float  # the median
+    runs: int = 1  # of so many
 
 
 def _shape_text(shape: list[int | str | None] | None) -> str:
