@@ -79,6 +79,12 @@ std::string cell(const std::string& text) {
     return escaped;
 }
 
+// Its description, or its body as code.
+std::string described(const Template& metakernel) {
+    const std::string text = cell(summary(metakernel));
+    return metakernel.doc.empty() && !text.empty() ? "`" + text + "`" : text;
+}
+
 // docs/operators.md: tables by kind.
 std::string operators_page(const std::vector<ListedOperator>& all) {
     std::map<std::string, std::vector<const ListedOperator*>> kinds, onnx;
@@ -93,7 +99,7 @@ std::string operators_page(const std::vector<ListedOperator>& all) {
     for (const auto& [kind, operators] : kinds) {
         page += fmt::format("\n## {}\n\n| operator | what it does |\n|---|---|\n", kind);
         for (const ListedOperator* one : operators)
-            page += fmt::format("| `{}` | {} |\n", cell(signature(*one->metakernel)), cell(summary(*one->metakernel)));
+            page += fmt::format("| `{}` | {} |\n", cell(signature(*one->metakernel)), described(*one->metakernel));
     }
     page +=
         "\n## Of ONNX alone\n\nONNX's operators that are no operator of the library under another name "

@@ -177,7 +177,7 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
     if (!options.output.empty())
         fmt::print("{} output{} -> {}\n", m.outputs.size(), m.outputs.size() == 1 ? "" : "s", options.output);
     if (m.profile)
-        fmt::print("{} launches, {:.3f} ms in them (medians of {} warm runs) -> {}\n", m.profile->launches.size(),
+        fmt::print("{} launches, {:.3g} ms in them (medians of {} warm runs) -> {}\n", m.profile->launches.size(),
                    m.profile->sum_milliseconds(), m.profile->runs, options.profile);
     fmt::print("load {:.1f} ms, compile {:.1f} ms", m.load_ms, m.compile_ms);
     if (m.run_ms.size() > 1) {

@@ -80,7 +80,7 @@ std::string movement_text(const Json& tensor) {
     std::vector<std::string> parts;
     for (const Json& move : tensor["moves"]) {
         int64_t step = move["step"].get<int64_t>(), halo = move["halo"].get<int64_t>();
-        std::string text = step == 0 ? fmt::format("any of dimension {}", move["dimension"].get<int64_t>())
+        std::string text = step == 0 ? fmt::format("dimension {} by no fixed step", move["dimension"].get<int64_t>())
                                      : fmt::format("by {} in dimension {}", step, move["dimension"].get<int64_t>());
         parts.push_back(text + (halo > 0 ? fmt::format(" with a halo of {}", halo) : ""));
     }

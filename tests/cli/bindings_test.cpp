@@ -4,6 +4,7 @@
 #include "cli/bindings.h"
 #include "command_test.h"
 #include "onnx_writer.h"
+#include "support/npz.h"
 
 namespace heddle {
 namespace {

@@ -145,6 +145,22 @@ TEST_F(CommandLine, help_fits_a_terminal) {
     }
 }
 
+TEST_F(CommandLine, a_profile_is_of_warm_runs_and_says_of_what) {
+    const std::string file = path("profile.json");
+    const auto outcome = call("softmax(exp(x))", {"--profile", file});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_CONTAINS(outcome.output, "medians of 10 warm runs");
+    const Json rows = Json::parse(file_text(file));
+    ASSERT_FALSE(rows.empty());
+    EXPECT_EQ(rows[0]["runs"], 10);
+    EXPECT_LE(rows[0]["least_microseconds"], rows[0]["microseconds"]);
+    EXPECT_CONTAINS(rows[0]["operators"].get<std::string>(), "softmax");
+    EXPECT_EQ(rows[0]["reads"], Json{"x: float32[3]"});
+    EXPECT_EQ(rows[0]["writes"], Json{"result: float32[3]"});
+    const auto repeated = call("exp(x)", {"--profile", file, "--repeat", "7"});
+    EXPECT_CONTAINS(repeated.output, "medians of 7 warm runs");
+}
+
 TEST_F(CommandLine, near_names_are_suggested) {
     expect_usage_error({"rn"}, "cli.unknown_command", "did you mean run?");
     expect_usage_error({"wrap", "model.onnx"}, "cli.unknown_command", "heddle --help lists the commands");
