@@ -74,6 +74,18 @@ Command add_explain(CLI::App& app) {
     return {command, &options->common, [options] { return explain_operator(*options); }};
 }
 
+Command add_operators(CLI::App& app) {
+    auto options = std::make_shared<OperatorsOptions>();
+    auto* command =
+        app.add_subcommand("operators", "List all operators, or those that have a word, with what they take");
+    auto* word = command->add_option("word", options->word, "In a name or a description");
+    word->type_name("WORD");
+    command->add_flag("--page", options->page, "As the page docs/operators.md")->excludes(word);
+    add_common(*command, options->common);
+    command->footer("Examples:\n  heddle operators\n  heddle operators softmax\n  heddle operators --format json\n");
+    return {command, &options->common, [options] { return list_operators(*options); }};
+}
+
 Command add_verify(CLI::App& app) {
     auto options = std::make_shared<VerifyOptions>();
     auto* command =
@@ -126,7 +138,7 @@ Command add_rewrite(CLI::App& app) {
 }  // namespace
 
 std::vector<Command> operator_commands(CLI::App& app) {
-    return {add_check(app), add_explain(app), add_verify(app), add_rewrite(app)};
+    return {add_operators(app), add_check(app), add_explain(app), add_verify(app), add_rewrite(app)};
 }
 
 }  // namespace heddle::cli
