@@ -7,7 +7,6 @@
 
 #include "graph/complex.h"
 #include "plan/kernel_former.h"
-#include "plan/memory.h"
 #include "schedules/in_place.h"
 #include "zspace/checked.h"
 
@@ -281,7 +280,7 @@ Result<void> verify_donations(const Plan& plan) {
 }
 
 bool of_session(const Buffer& buffer) {
-    return buffer.first >= 0 && (buffer.kind == Buffer::Kind::workspace || buffer.kind == Buffer::Kind::margins);
+    return buffer.first >= 0 && buffer.kind == Buffer::Kind::workspace;
 }
 
 // A buffer lives in every batch that uses it.
@@ -322,10 +321,7 @@ Result<void> verify_apart(const Plan& plan, size_t i) {
         const Buffer& b = plan.buffers[j];
         if (!of_session(b) || !overlap(a, b)) continue;
         bool both_live = a.first <= b.last && b.first <= a.last;
-        // A border stays for good: only an equal buffer with margins may ever come to lie in it.
-        bool border = (a.kind == Buffer::Kind::margins || b.kind == Buffer::Kind::margins) &&
-                      (a.kind != b.kind || a.offset != b.offset || a.storage != b.storage || a.filling != b.filling);
-        if (both_live || border) return broken("two live buffers share bytes", a, " and " + b.name);
+        if (both_live) return broken("two live buffers share bytes", a, " and " + b.name);
     }
     return {};
 }
@@ -409,7 +405,7 @@ Result<void> verify(const Plan& plan) {
     if (auto fine = verify_lifetimes(plan); !fine) return fine;
     for (size_t i = 0; i < plan.buffers.size(); i++) {
         if (auto fine = verify_inside(plan, plan.buffers[i]); !fine) return fine;
-        if (!is_filled_in_runs(plan.buffers[i])) continue;
+        if (!plan.buffers[i].is_filled()) continue;
         if (auto fine = verify_filling(plan, i); !fine) return fine;
     }
     for (size_t i = 0; i < plan.buffers.size(); i++) {
