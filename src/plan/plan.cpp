@@ -61,15 +61,17 @@ std::optional<int64_t> elements(const StorageMap& map, const std::vector<Size>& 
     return all;
 }
 
-// What fills margins is what is made for this map: in the buffer's first batch, before anything reads it.
+// What fills margins is what is made for this map, in the first batch that uses the buffer: before anything reads it.
 Result<void> verify_filling(const Plan& plan, size_t index) {
     const Buffer& buffer = plan.buffers[index];
-    const auto of_buffer = [&](const Launch& launch) {
-        return launch.fills && launch.buffers == std::vector{static_cast<int32_t>(index)};
+    const auto uses = [&](const Launch& launch) {
+        return std::ranges::find(launch.buffers, static_cast<int32_t>(index)) != launch.buffers.end();
     };
-    const Batch& first = plan.run[static_cast<size_t>(buffer.first)];
-    const auto filling = std::ranges::find_if(first, of_buffer);
-    if (filling == first.end()) return broken("nothing fills the margins of a buffer", buffer);
+    const auto first = std::ranges::find_if(plan.run, [&](const Batch& batch) { return std::ranges::any_of(batch, uses); });
+    if (first == plan.run.end()) return {};
+    const auto filling =
+        std::ranges::find_if(*first, [&](const Launch& launch) { return launch.fills && uses(launch); });
+    if (filling == first->end()) return broken("nothing fills the margins of a buffer", buffer);
     const auto made = schedules::schedule(form_margins(buffer.storage, buffer.dtype), plan.target);
     if (!made) return fail(made.error());
     const bool same = plan.keys[static_cast<size_t>(filling->tree)] == schedules::key(made->tree, plan.target) &&
@@ -209,7 +211,7 @@ Result<void> verify_order(const Plan& plan, const std::vector<Batch>& phase, std
         for (const Launch& launch : batch) {
             if (auto fine = verify_launch(plan, launch); !fine) return fine;
             for (size_t i = 0; i < launch.buffers.size(); i++) {
-                if (writes(plan, launch, i)) here.insert(launch.buffers[i]);
+                if (writes(plan, launch, i) && !launch.fills) here.insert(launch.buffers[i]);
             }
         }
         for (const Launch& launch : batch) {

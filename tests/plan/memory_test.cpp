@@ -163,7 +163,7 @@ TEST(Memory, bytes_are_used_again) {
         plan.run.push_back({launch({last}, next)});
         last = next;
     }
-    place_memory(plan, false);
+    place(plan);
     EXPECT_EQ(plan.most_live_bytes(), 2 * 4'096);
     EXPECT_EQ(plan.workspace_bytes, 2 * (4'096 + 64)) << "two of them, with slack behind each";
 }
