@@ -56,6 +56,7 @@ void name_changes(System& system);            // of states that keep all but few
 void keep_dead_elements(System& system);      // of states, where no later step asks for them
 void leave_extremes(System& system);          // of states that are running maxima, where they stay what they were
 void leave_unasked_elements(System& system);  // of a scan's steps, which no read reaches
+void limit_buffers(System& system, int64_t most);  // of an equation alone: what it reads and writes; not of optimise
 void optimise(System& system);                // all of them, as often as docs/equations.md says
 
 // A kernel: which equations, over which common axes.

@@ -47,6 +47,7 @@ bool is_mistake(const Diagnostic& problem) {
 
 Result<std::shared_ptr<const runtime::Executable>> compile(const Graph& graph, Engine& engine,
                                                            const plan::PlanOptions& options) {
+    if (auto fine = plan::check_placements(graph); !fine) return fail(std::move(fine.error()));
     auto made = code_of(plan::make_plan(graph, engine.target, options), engine, options.progress);
     const bool again = !made && is_mistake(made.error().front()) && (options.fuse || options.passes);
     if (!again) return made;
