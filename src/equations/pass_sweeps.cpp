@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 
 namespace heddle::equations {
