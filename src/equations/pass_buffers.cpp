@@ -5,6 +5,7 @@
 
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
+#include "expr/remake.h"
 
 namespace heddle::equations {
 namespace {
