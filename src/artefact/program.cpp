@@ -167,6 +167,7 @@ private:
         bindings.insert(fixed_.begin(), fixed_.end());
         auto graph = request_.graph(bindings);
         if (!graph) return fail(std::move(graph.error()));
+        if (auto fine = plan::check_placements(*graph); !fine) return fail(std::move(fine.error()));
         for (size_t v = 0; v < made_.size(); v++) {
             auto plan = plan::make_plan(*graph, program_.variants[v].target);
             if (!plan) return fail(std::move(plan.error()));

@@ -92,6 +92,7 @@ Result<void> compile_webgpu(const CompileOptions& options) {
                      .found = fmt::format("{}", target->vector_bytes),
                      .remedy = "leave it out"});
     }
+    if (auto fine = plan::check_placements(source->graph); !fine) return fail(std::move(fine.error()));
     auto plan = plan::make_plan(source->graph, *target);
     if (!plan) return fail(std::move(plan.error()));
     warn(plan->notes);

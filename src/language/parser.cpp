@@ -453,6 +453,14 @@ SyntaxPointer Parser::element() {
         take();
         auto one = make(Kind::integer, first);
         one->integer = 1;
+        if (at("[")) {  // a part of so many ones: ...[:$axis]
+            auto ones = make(Kind::fill, first);
+            ones->children.push_back(finish(one, first));
+            auto part = make(Kind::spread, first);
+            part->children.push_back(subscript(finish(ones, first), first));
+            accept("...");
+            return finish(part, first);
+        }
         auto made = make(Kind::spread, first);
         made->text = "...";
         made->children.push_back(finish(one, first));

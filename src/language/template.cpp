@@ -219,6 +219,7 @@ std::string print_tensor(const TensorSpec& tensor) {
     if (tensor.optional) text += "?";
     if (tensor.variadic) text += "*";
     if (tensor.ipf) text += "  ipf " + print(*tensor.ipf);
+    if (tensor.reads) text += "  reads " + print(*tensor.reads);
     if (!tensor.placement.empty()) text += "  on " + tensor.placement;
     if (tensor.flavour != Flavour::any) text += tensor.flavour == Flavour::concrete ? "  concrete" : "  transparent";
     if (!tensor.overwrites.empty()) text += "  overwrites " + tensor.overwrites;

@@ -34,6 +34,7 @@ public:
     Result<Plan> build() {
         if (options_.passes) options_.passes(system_);
         if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
+        limit_buffers(system_, target_.maximum_buffers);
         partition_ = fuse(system_, target_, {.fuse = options_.fuse, .apart = attempt_.apart});
         if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
         const auto kernels = static_cast<int64_t>(partition_.kernels.size());

@@ -111,6 +111,12 @@ struct PlanOptions {
     Progress* progress = nullptr;  // told the stages fusion and plan, and asked whether to go on
 };
 
+// Whether bodies say all that is computed. Code plan.opaque.
+Result<void> check_bodies(const Graph& graph);
+// Whether no value is meant to be held on a placement, where a program for one host would compute it in the clear. Code
+// plan.placement.
+Result<void> check_placements(const Graph& graph);
+
 // A verified plan. Where our own mistake stands in the way (a kernel that cannot be formed or scheduled, a plan that is
 // not sound, an exception), the equations of that kernel are kernels of their own; if that does not help, nothing is
 // changed and fused; the plan's notes say so. Errors: those of lowering; plan.donation; plan.broken where no way is

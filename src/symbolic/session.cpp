@@ -242,6 +242,11 @@ void add_operations(State& session, Application& application, const Template& me
         operation.params = application.parameters;
         operation.input_names = applied.input_names;
         operation.output_names = applied.output_names;
+        if (!applied.body)
+            for (const KernelRow& row : metakernel.kernels) operation.kernels.push_back(row.text);
+        for (const auto* specs : {&metakernel.inputs, &metakernel.outputs})
+            for (const TensorSpec& spec : *specs)
+                if (!spec.placement.empty() && spec.placement != "host") operation.placement = spec.placement;
         if (number == 0) first_name = operation.name;
         if (metakernel.each) operation.each = EachPart{first_name, static_cast<int64_t>(number)};
     }

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "backends/wgsl/wgsl_checks.h"
 #include "backends/wgsl/wgsl_shader.h"
 
 namespace heddle::webgpu {
@@ -197,6 +198,7 @@ private:
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
             values.push_back(buffer.base / heddle::bytes(buffer.dtype));
         }
+        if (auto fine = backends::check_wgsl_integers(tree, launch.numbers); !fine) return fine;
         for (size_t i = 0; i < launch.numbers.size(); i++) {
             int64_t value = launch.numbers[i];
             if (tree.numbers[i].dtype == DType::float64)
