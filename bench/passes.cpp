@@ -163,7 +163,7 @@ std::pair<double, double> run_times(const Program& program, inference::Engine& e
                                     double seconds) {
     Measured all(program, engine, {}), fewer(program, engine, options_without(without));
     const auto begin = Clock::now();
-    for (int round = 0; round == 0 || microseconds_since(begin) < seconds * 1e6; round++) {
+    for (int round = 0; round < 5 || microseconds_since(begin) < seconds * 1e6; round++) {
         all.run();
         fewer.run();
     }
