@@ -30,7 +30,7 @@ ProgramInput input(const char* name, DType dtype, std::vector<int64_t> shape) {
 std::vector<Witness> witnesses() {
     const auto f32 = DType::float32;
     return {
-        {"merge", Figure::instructions, "audio", "a, b = stft(x, size: 512, hop: 128)", {input("x", f32, {16000})}},
+        {"merge", Figure::instructions, "audio", "y = stft(x, size: 512, hop: 128)", {input("x", f32, {16000})}},
         {"narrow", Figure::bytes, "data", "y = rank_sort(x)", {input("x", f32, {4096})}},
         {"separate",
          Figure::operations,
@@ -49,7 +49,7 @@ std::vector<Witness> witnesses() {
          Figure::bytes,
          "sequences",
          "y = edit_distance(a, b)",
-         {input("a", DType::int32, {200}), input("b", DType::int32, {250})}},
+         {input("a", DType::int32, {2000}), input("b", DType::int32, {2500})}},
         {"hoist", Figure::operations, "sequences", "y = rotary_interleaved(x)", {input("x", f32, {8, 16, 1024, 64})}},
         {"words",
          Figure::operations,
@@ -61,7 +61,7 @@ std::vector<Witness> witnesses() {
          "vision",
          "y = pixel_shuffle(x, r: 2)",
          {input("x", f32, {64, 128, 128})}},
-        {"join-scans", Figure::bytes, "games", "y = rule_110(x, steps: 512)", {input("x", DType::uint8, {512})}},
+        {"join-scans", Figure::bytes, "games", "y = rule_110(x, steps: 4096)", {input("x", DType::uint8, {4096})}},
         {"demand",
          Figure::instructions,
          "sequences",
