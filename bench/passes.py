@@ -35,8 +35,8 @@ SLOWER = 1.05   # a run without a pass that counts as slower, and as faster
 
 def saved(arrays, folder, name):
     files = {}
-    for key, array in arrays.items():
-        files[key] = f"{folder}/{name}.{key}.npy"
+    for number, (key, array) in enumerate(arrays.items()):  # keys may be no names of files
+        files[key] = f"{folder}/{name}.{number}.npy"
         np.save(files[key], array)
     return files
 
