@@ -319,7 +319,8 @@ std::string unused_in(const std::string& sections) {
     std::string names;
     for (const Diagnostic& remark : unused_names(**library.find("t"))) {
         EXPECT_EQ(remark.code, "language.unused");
-        names += (names.empty() ? "" : " ") + std::string(remark.place.source->text().substr(remark.place.offset, 1));
+        const size_t quote = remark.summary.find('`') + 1;
+        names += (names.empty() ? "" : " ") + remark.summary.substr(quote, remark.summary.find('`', quote) - quote);
     }
     return names;
 }
