@@ -1,4 +1,4 @@
-// The commands with their options as plain data, made of what parses them (cli.cpp): help, completion and near names
+// The commands with their options as plain data, made of what parses them (command.h): help, completion and near names
 // are made from it, so that none of them disagrees with what is parsed.
 #pragma once
 

@@ -135,7 +135,7 @@ artefact::ArtefactOptions artefact_options(const CompileOptions& options, Progre
 // One artefact of functions for several targets.
 Result<void> compile_for_system(const CompileOptions& options, const Library& library,
                                 std::vector<artefact::Dimension> dimensions) {
-    auto system = open_target(options.system);
+    auto system = open_system(options.system);
     if (!system) return fail(std::move(system.error()));
     auto usual = targets_of({}, false);
     if (!usual) return fail(std::move(usual.error()));

@@ -99,8 +99,7 @@ Result<void> compile_webgpu(const CompileOptions& options) {
     plan->input_names = source->input_names;
     plan->output_names = source->output_names;
     const auto engine = open_engine(options.threads, options.cache);
-    auto prepared =
-        runtime::prepare_here(*plan, engine->target, *engine->kernels, *engine->pool, *engine->prepared);
+    auto prepared = runtime::prepare_here(*plan, engine->target, *engine->kernels, *engine->pool, *engine->prepared);
     if (!prepared) return fail(std::move(prepared.error()));
     auto package = webgpu::make_package(std::make_shared<const plan::Plan>(std::move(*plan)), std::move(*prepared));
     if (!package) return fail(std::move(package.error()));

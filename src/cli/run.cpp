@@ -174,8 +174,10 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
         fmt::print(", run {:.3f} ms", m.run_ms.front());
     }
     if (!m.placement.is_null()) {
-        fmt::print("; {} launches, {} copies of {} bytes", m.launches, m.placement["run"]["copies"].get<int64_t>(),
-                   m.placement["run"]["copied_bytes"].get<int64_t>());
+        const Json& run = m.placement["run"];
+        fmt::print("; {} launches, {} functions on other devices, {} copies of {} bytes", m.launches,
+                   run["device_launches"].get<int64_t>(), run["copies"].get<int64_t>(),
+                   run["copied_bytes"].get<int64_t>());
     } else if (options.backend != "reference") {
         fmt::print("; {} launches{}, {} kernels compiled{}, {:.1f} MB", m.launches,
                    m.layout_launches > 0 ? fmt::format(" and {} for layout", m.layout_launches) : "",
@@ -334,11 +336,14 @@ Result<void> run_on_system(const RunOptions& options, const Library& library, co
     measured.outputs = std::move(run->outputs);
     measured.compile_ms = run->compile_ms;
     measured.run_ms = std::move(run->run_ms);
-    measured.launches = run->report.launches;
+    measured.launches = run->report.kernel_launches;
     measured.placement = explain::placement_json(source->graph, run->placed);
     measured.placement_text = explain::placement_text(source->graph, run->placed);
     Json& json = measured.placement["run"];
-    json = {{"copies", run->report.copies}, {"copied_bytes", run->report.copied_bytes}, {"steps", Json::array()}};
+    json = {{"device_launches", run->report.launches},
+            {"copies", run->report.copies},
+            {"copied_bytes", run->report.copied_bytes},
+            {"steps", Json::array()}};
     json["kernels"] = Json::array();
     for (const PlacedRun::Kernels& kernels : run->kernels) {
         Json launches = Json::array();

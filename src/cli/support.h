@@ -19,6 +19,7 @@
 #include "rewrite/apply.h"
 #include "runtime/executable.h"
 #include "symbolic/program.h"
+#include "target/hosts.h"
 #include "target/tags.h"
 
 namespace heddle::cli {
@@ -90,6 +91,8 @@ Target this_machine();
 Result<TargetTags> open_tags();
 // As an option names it: a tag, a file or JSON (target/tags.h); nothing is this machine.
 Result<Target> open_target(const std::string& text);
+// The same for --system: what needs a host and names none has that of its kind.
+Result<Target> open_system(const std::string& text);
 // The same, of a kind that kernels are scheduled for by loops and vectors. Code cli.target.
 Result<Target> open_scheduled_target(const std::string& text);
 // A plugin's backend by its name, or whichever the plugin has where the name is empty; null for "cpu". Codes cli.backend,

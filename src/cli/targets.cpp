@@ -11,6 +11,7 @@
 #include "target/decompose.h"
 #include "target/explain_target.h"
 #include "target/facts.h"
+#include "target/hosts.h"
 #include "target/measure_host.h"
 #include "target/tags.h"
 
@@ -112,13 +113,18 @@ void print_rows(const std::vector<TargetRow>& rows, bool explain) {
 int describe(const Target& target, const TargetTag* tag, const TargetsOptions& options) {
     const auto rows = explain_target(target, options.explain);
     if (options.common.json) {
-        fmt::print("{}\n", (options.explain ? rows_json(rows) : description(target, tag)).dump(2));
+        Json json = options.explain ? rows_json(rows) : description(target, tag);
+        if (options.host && !options.explain) json["runs_code_for"] = cpus_within(target.arch, features_of(target));
+        fmt::print("{}\n", json.dump(2));
         return 0;
     }
     if (!options.explain) {
         if (tag) fmt::print("{}\n{}\n", tag->means, tag->source);
         fmt::print("{} {}\n", level_text(target), hash_text(target));
         if (const std::string triple = llvm_triple(target); !triple.empty()) fmt::print("{}\n", triple);
+        if (options.host)
+            fmt::print("runs code for {} and what has less\n",
+                       fmt::join(cpus_within(target.arch, features_of(target)), ", "));
     }
     print_rows(rows, options.explain);
     return 0;
@@ -161,8 +167,9 @@ int show_targets(const TargetsOptions& options) {
     const auto tags = open_tags();
     if (!tags) return report(tags.error(), options.common);
     if (!options.host && options.target.empty()) return list_targets(*tags, options);
-    const auto target = chosen_target(*tags, options);
+    auto target = chosen_target(*tags, options);
     if (!target) return report(target.error(), options.common);
+    if (options.explain) target = with_default_host(std::move(*target));
     if (!options.ask.empty()) return show_fact(*target, options);
     if (!options.diff.empty()) {
         const auto other = tags->open(options.diff);

@@ -267,12 +267,6 @@ Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generator
     }
     std::string plain = reducer == "mean" || reducer == "count" ? "sum" : reducer;
     Reducer combiner = *reducer_named(plain);
-    if (is_argument(combiner) && (count == 0)) {
-        Diagnostic diagnostic =
-            elements_.error("symbolic.extent", syntax.place, fmt::format("{} over no elements", reducer));
-        diagnostic.reason = "no element has a place";
-        elements_.refuse(std::move(diagnostic));
-    }
     if (variables.empty()) {
         // One term: itself, or nothing.
         Value only = is_argument(combiner) ? Value::of(elements_.weak_integer(0, true))
@@ -288,6 +282,7 @@ Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generator
     if (keep >= 0 && !is_bool(nodes_.node(keep).dtype)) need_reducible("any", Element{keep}, syntax.filter->place);
     DType type = is_argument(combiner) ? DType::int64 : elements_.dtype(term);
     NodeId node = nodes_.reduce(combiner, type, variables, term.node, keep);
+    if (is_argument(combiner) && count == 0) empty_arguments_.emplace_back(node, &syntax);
     Element result{node, is_argument(combiner) ? Element::Weak::integer : term.weak};
     if (reducer == "mean") {
         if (unfiltered) return mean(Value::of(result), count, syntax.place);

@@ -10,15 +10,15 @@
 #include "target/write_target.h"
 
 namespace heddle {
-namespace {
 
-// A file of ours: tests read all of them.
 JsonValue read_built_in(const std::string& path) {
     auto source = std::make_shared<const SourceText>(path, std::string(built_in_target_file(path)));
     auto tree = read_json_tree(source, {1 << 20, 64 << 20, 16, "target.syntax", "target.limit", "target.key"});
     if (!tree) throw std::logic_error("targets/" + path + " is not JSON");
     return std::move(*tree);
 }
+
+namespace {
 
 std::string text_of(const JsonValue& value, std::string_view name) {
     const JsonValue* found = member(value, name);
