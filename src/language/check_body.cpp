@@ -148,6 +148,9 @@ private:
         auto known = names_.scope.find(statement.text);
         std::string remedy = !nearest.empty() ? fmt::format("did you mean {}?", nearest)
                                               : fmt::format("to name a value, write let {} = ...", statement.text);
+        if (known != names_.scope.end())
+            remedy = "a name has one value: what a loop adds up is a reduction, as in sum(k < $n : x[k]); steps that need "
+                     "the step before are a scan, s[t] = s[t - 1] + x[t] from 0";
         std::string summary = known == names_.scope.end() ? fmt::format("no output is named `{}`", statement.text)
                                                           : fmt::format("`{}` is {} and cannot be written",
                                                                         statement.text, name(known->second.kind));

@@ -328,9 +328,9 @@ SyntaxPointer Parser::call(const Token& function) {
     if (accept(")")) return finish(made, function);
     std::vector<Generator> parts;  // what is said of the ranges, by position
     do {
-        if (peek().kind == Token::Kind::name && peek(1).is(":")) {
+        if (peek().kind == Token::Kind::name && (peek(1).is(":") || peek(1).is("="))) {  // either way
             Token name = take();
-            if (is_reduction_name(function.text) && made->children.empty() && made->named.empty()) {
+            if (is_reduction_name(function.text) && at(":") && made->children.empty() && made->named.empty()) {
                 fail(place(name), "language.syntax",
                      fmt::format("the variable `{}` of `{}` has no extent", name.text, function.text),
                      fmt::format("write {}({} < $n : ...)", function.text, name.text));

@@ -46,6 +46,12 @@ void add_context(Diagnostics& problems, const std::string& context) {
     for (Diagnostic& problem : problems) problem.contexts.push_back({context, {}});
 }
 
+bool has_elements(const MadeUpUse& use) {
+    return std::ranges::all_of(use.tensors, [](const auto& input) {
+        return std::ranges::all_of(input.second, [](const TensorType& type) { return type.elements() > 0; });
+    });
+}
+
 // Tries uses until one works that is not too small to say much.
 class Search {
 public:
@@ -63,7 +69,7 @@ public:
                 Diagnostics problems = failure_of(*use);
                 if (problems.empty()) {
                     if (use->plain) return works_in_general(*use);
-                    small_ = std::move(use);
+                    if (has_elements(*use)) small_ = std::move(use);
                     break;
                 }
                 auto next = uses_.mended(*use, problems);

@@ -30,6 +30,8 @@ void BodyExpressions::bind(const std::string& name, const Syntax& range, const P
             Diagnostic diagnostic = elements_.error("symbolic.extent", range.place,
                                                     fmt::format("the extent of '{}' is {}", name, size.value));
             diagnostic.expected = "0 or more";
+            diagnostic.remedy =
+                "pass larger tensors; in the template, a condition under `require` can say so first";
             elements_.refuse(std::move(diagnostic));
         }
         variables.push_back(nodes_.add_variable(variable, kind, size));
