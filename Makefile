@@ -53,10 +53,11 @@ random: setup
 	@cmake --preset release >/dev/null && cmake --build --preset release --target random_programs
 	@$(BUILD)/random_programs --count $(COUNT) --seed $(SEED) --output $(BUILD)/random
 
-# make exact COUNT=100000 SEED=1: so many random bodies in which every rounding is stated.
+# make exact COUNT=100000 SEED=1: so many random bodies in which every rounding is stated, and all triples and pairs of functions.
 exact: setup
 	@cmake --preset release >/dev/null && cmake --build --preset release --target exact_bodies
 	@$(BUILD)/exact_bodies --count $(COUNT) --seed $(SEED)
+	@$(BUILD)/exact_bodies --chains
 
 clean:
 	rm -rf $(BUILD) build-debug build-sanitize build-static
