@@ -29,7 +29,7 @@ test: build
 	@scripts/test $(if $(OFFLINE),--offline)
 
 bench: build
-	@cmake --build --preset release --target heddle_python bench_symbolic
+	@cmake --build --preset release --target heddle_python bench_symbolic bench_passes
 	@.venv/bin/python bench/all.py
 
 # make install PREFIX=/usr/local, and make uninstall for what was installed last.
@@ -57,10 +57,11 @@ random: setup
 	@cmake --preset release >/dev/null && cmake --build --preset release --target random_programs
 	@$(BUILD)/random_programs --count $(COUNT) --seed $(SEED) --output $(BUILD)/random
 
-# make exact COUNT=100000 SEED=1: so many random bodies in which every rounding is stated.
+# make exact COUNT=100000 SEED=1: so many random bodies in which every rounding is stated, and all triples and pairs of functions.
 exact: setup
 	@cmake --preset release >/dev/null && cmake --build --preset release --target exact_bodies
 	@$(BUILD)/exact_bodies --count $(COUNT) --seed $(SEED)
+	@$(BUILD)/exact_bodies --chains
 
 # make onnx-random COUNT=5000 SEED=1: so many random models of one node against ONNX Runtime, and each attribute at its edges.
 onnx-random: build

@@ -3,6 +3,7 @@
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/PatternMatch.h>
 
 #include <fmt/format.h>
 
@@ -217,7 +218,12 @@ CodeValue LlvmCode::multiply_add(CodeValue a, CodeValue b, CodeValue c) {
         builder_.CreateIntrinsic(llvm::Intrinsic::fma, {type(a.dtype, a.width)}, {value(a), value(b), value(c)}));
 }
 
+// One or zero is the condition itself, as count_under_masks looks for it.
 CodeValue LlvmCode::select(CodeValue condition, CodeValue then, CodeValue otherwise) {
+    using namespace llvm::PatternMatch;
+    if (is_integer(then.dtype) && match(value(then), m_One()) && match(value(otherwise), m_ZeroInt()) &&
+        value(condition)->getType()->isVectorTy() == value(then)->getType()->isVectorTy())
+        return wrap(then.dtype, then.width, builder_.CreateZExt(value(condition), value(then)->getType()));
     return wrap(then.dtype, then.width, builder_.CreateSelect(value(condition), value(then), value(otherwise)));
 }
 
