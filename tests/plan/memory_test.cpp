@@ -315,7 +315,7 @@ TEST(PlanVerify, notices_each_corruption) {
          [&](GoodPlan& g) {
              g.plan.run.insert(g.plan.run.begin() + 2, Batch{filling(g)});
              g.plan.run[1].pop_back();
-             for (int32_t b : {g.b, g.c}) at(g, b).last++;
+             for (int32_t b : {g.b, g.c, g.p, g.y}) at(g, b).last++;
          }},
         {"other margins", [&](GoodPlan& g) { filling(g).numbers.back()++; }},
         {"other margins", [&](GoodPlan& g) { at(g, g.c).filling = at(g, g.c).storage.filling = 1; }},
