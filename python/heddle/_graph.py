@@ -3,74 +3,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Callable, Iterable, Sequence
-
-import numpy as np
+from typing import Any, Iterable, Sequence
 
 from . import _heddle
 from ._errors import Diagnostic, diagnostics_of
-from ._library import FOLDER, Library, Progress, checked_threads, is_array, library_of
+from ._library import FOLDER, Library, Progress, checked_threads, library_of
 from ._session import InferenceSession, Session
+from ._tensor import Tensor
 from ._tree import replaced
-
-
-def _calling(operator: str, swapped: bool = False) -> Callable[[Tensor, Any], Any]:
-    def apply(tensor: Tensor, other: Any) -> Any:
-        beside = tensor._beside(other)
-        if beside is None:
-            return NotImplemented
-        return tensor.graph.call(operator, *((beside, tensor) if swapped else (tensor, beside)))
-    return apply
-
-
-class Tensor:
-    """A tensor of a graph: `name`, `dtype`, `shape`, `is_constant`. `+ - * / ** @` and unary `-` call operators. What stands beside it may be an
-    array, or a number, which has the tensor's type then."""
-
-    __slots__ = ("graph", "_tensor")
-    __array_ufunc__ = None  # NumPy leaves `array * tensor` to the tensor
-
-    def __init__(self, graph: Graph, tensor: _heddle.Tensor) -> None:
-        self.graph = graph
-        self._tensor = tensor
-
-    @property
-    def name(self) -> str:
-        return self._tensor.name
-
-    @property
-    def dtype(self) -> str:
-        return self._tensor.dtype
-
-    @property
-    def shape(self) -> list[int]:
-        return self._tensor.shape
-
-    @property
-    def is_constant(self) -> bool:
-        """Its value is known already."""
-        return self._tensor.is_constant
-
-    def __repr__(self) -> str:
-        return repr(self._tensor)
-
-    def _beside(self, other: Any) -> Any:
-        if not isinstance(other, (bool, int, float)):
-            return other if isinstance(other, Tensor) or is_array(other) else None
-        value = np.asarray(other).astype(_heddle.numpy_type(self.dtype))
-        if isinstance(other, float) and value.dtype.kind in "iub" or isinstance(other, int) and value != other:
-            _heddle.raise_option("number", f"a number of {self.dtype}, as the tensor beside it", repr(other))
-        return self.graph.constant(str(other), value)
-
-    __add__, __radd__ = _calling("add"), _calling("add", swapped=True)
-    __sub__, __rsub__ = _calling("sub"), _calling("sub", swapped=True)
-    __mul__, __rmul__ = _calling("mul"), _calling("mul", swapped=True)
-    __truediv__, __rtruediv__ = _calling("div"), _calling("div", swapped=True)
-    __pow__, __rpow__ = _calling("power"), _calling("power", swapped=True)
-    __matmul__, __rmatmul__ = _calling("numpy_matmul"), _calling("numpy_matmul", swapped=True)
-
-    def __neg__(self) -> Tensor:
-        return self.graph.call("neg", self)
 
 
 def _listed(tensors: Tensor | Iterable[Any]) -> list[Any]:

@@ -200,6 +200,8 @@ class _Bindable(Protocol):
 
     def get_inputs(self) -> Sequence[_Port]: ...
 
+    def get_overridable_initializers(self) -> Sequence[_Port]: ...
+
     def get_outputs(self) -> Sequence[_Port]: ...
 
     def run(self, output_names: Sequence[str], input_feed: Any, run_options: Any) -> Sequence[np.ndarray]: ...
@@ -210,7 +212,8 @@ class IOBinding:
     """Tensors for a session's inputs and outputs, for `run_with_iobinding`."""
 
     def __init__(self, session: _Bindable) -> None:
-        self._names = ([port.name for port in session.get_inputs()], [port.name for port in session.get_outputs()])
+        self._names = ([port.name for port in session.get_inputs() + session.get_overridable_initializers()],
+                       [port.name for port in session.get_outputs()])
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, OrtValue | None] = {}  # None: memory of the session's
         self._results: list[OrtValue] = []

@@ -98,10 +98,10 @@ class Session:
         running: ContextManager[None] = contextlib.nullcontext() if run_options is None else run_options._run(self)
         with running:
             if self._profile is None:
-                return self._session.run(names, feeds, self._progress, None)
+                return self._session_for(feeds).run(names, feeds, self._progress, None)
             launches: list[Any] = []
             begin = time.monotonic_ns()
-            results = self._session.run(names, feeds, self._profile.listener(self._progress), launches)
+            results = self._session_for(feeds).run(names, feeds, self._profile.listener(self._progress), launches)
             self._profile.run(begin, launches)
             return results
 
@@ -109,16 +109,17 @@ class Session:
         """How long each launch took: the median of so many runs, after one that warms. The launches of a profiled run wait for each
         other. A session that overwrites inputs (`donate`) runs once, so that it does so once."""
         feeds = {name: _array_of(value) for name, value in input_feed.items()}
+        session = self._session_for(feeds)
         if self._overwrites:
             runs = 1
         elif isinstance(runs, bool) or not hasattr(runs, "__index__") or runs < 1:
             _heddle.raise_option("runs", "a number from 1 on", repr(runs))
         else:
-            self._session.run(None, feeds, self._progress, None)
+            session.run(None, feeds, self._progress, None)
         profiled: list[list[Any]] = []
         for _ in range(runs):
             launches: list[Any] = []
-            self._session.run(None, feeds, self._progress, launches)
+            session.run(None, feeds, self._progress, launches)
             profiled.append(launches)
         return [Launch(name, kernel, layout, statistics.median(launches[i][4] for launches in profiled), runs)
                 for i, (name, kernel, layout, _, _) in enumerate(profiled[0])]
@@ -130,6 +131,10 @@ class Session:
     def _sessions(self) -> list[_heddle.Session]:
         return [self._session]
 
+    def _session_for(self, feeds: Mapping[str, Any]) -> _heddle.Session:
+        """That whose inputs these are."""
+        return self._session
+
     def compare(self, input_feed: Mapping[str, Any], against: Any = "reference", *, work: float = 1e13,
                 threads: int = 0) -> Comparison:
         """What `heddle compare` does. Against `"reference"`: each tensor that kernels compute, beside the interpreter, within its
@@ -140,7 +145,7 @@ class Session:
         if isinstance(against, str):
             if against not in ("reference", "unfused"):
                 _heddle.raise_option("against", "'reference', 'unfused', arrays, or another session", repr(against))
-            return Comparison(*self._session.compare(feeds, against == "unfused", work, threads, self._progress))
+            return Comparison(*self._session_for(feeds).compare(feeds, against == "unfused", work, threads, self._progress))
         names = [port.name for port in self._session.outputs]
         expected = against.run(names, feeds) if hasattr(against, "run") else list(against)
         return Comparison(*self._session.compare_outputs(self.run(names, feeds), expected))
@@ -221,6 +226,8 @@ class InferenceSession(Session):
         super().__init__(_heddle.model_session(path, content, library_of(library)._library, threads,
                                                options._dimensions, list(rules)), progress)
         self._others: dict[tuple[str, ...], _heddle.ModelSession] = {}
+        self._initializers = {port.name: port for port in self._session.initializers()}
+        self._given_initializers: dict[tuple[str, ...], _heddle.ModelSession] = {}
         if program_cache_bytes is not None:
             self._session.set_program_cache_bytes(program_cache_bytes)
         self._options = options
@@ -236,8 +243,8 @@ class InferenceSession(Session):
         return ModelMetadata(self._session.metadata())
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """None: weights of the model cannot be given by a run."""
-        return []
+        """The model's inputs that have a value already: a run may give them, too. Each choice of them is compiled by itself."""
+        return [NodeArg(port) for port in self._initializers.values()]
 
     def get_providers(self) -> list[str]:
         return get_available_providers()
@@ -290,7 +297,15 @@ class InferenceSession(Session):
         return results[0] if len(results) == 1 else tuple(results)
 
     def _sessions(self) -> list[_heddle.Session]:
-        return [self._session, *self._others.values()]
+        return [self._session, *self._others.values(), *self._given_initializers.values()]
+
+    def _session_for(self, feeds: Mapping[str, Any]) -> _heddle.ModelSession:
+        names = tuple(sorted(self._initializers.keys() & feeds.keys()))
+        if not names:
+            return self._session
+        if names not in self._given_initializers:
+            self._given_initializers[names] = self._session.with_initializers(list(names))
+        return self._given_initializers[names]
 
     def _with_weights(self, names: tuple[str, ...]) -> _heddle.ModelSession:
         """The session whose inputs these weights are, too."""

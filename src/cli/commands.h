@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "evaluate/work.h"
+
 namespace heddle::cli {
 
 struct CommonOptions {
@@ -20,7 +22,6 @@ struct CacheOptions {
 };
 
 // Scalar operations that a run may take unless told otherwise: some minutes to an hour. Interpreted, a hundredth of it.
-inline constexpr double default_work = 1e13;
 
 // What is differentiated, with respect to what (heddle grad).
 struct GradientOptions {
@@ -67,7 +68,8 @@ struct ExplainOptions {
     std::vector<std::string> arguments;  // NAME=float32[2,3] or PARAM=VALUE
     bool notations = false;              // all of each projection, not the rows alone
     bool gradient = false;               // of the operator: its adjoint bodies; the parts below are of these then
-    bool equations = false, schedule = false, source = false;
+    std::string equations;  // a pass, behind which they are shown too; "true": none; empty: no equations
+    bool schedule = false, source = false;
     std::vector<std::string> shards;  // "m=2,k=3": axes and parts
     bool one_round = false;           // maxima and sums of exponentials together
     std::string svg;                  // where to draw them, or the operator

@@ -15,6 +15,7 @@
 #include "cli/progress_line.h"
 #include "evaluate/work.h"
 #include "explain/arguments.h"
+#include "frontends/onnx/import.h"
 #include "inference/host.h"
 #include "inference/model.h"
 #include "plugins/load_plugin.h"
@@ -136,6 +137,10 @@ Result<Source> load_model(const std::string& path, const Library& library,
 Result<Source> load_model(const onnx::OnnxModel& model, const Library& library,
                           const std::map<std::string, TensorData>& given, const std::vector<std::string>& binding_texts,
                           const std::vector<std::string>& rules, Progress* progress, inference::FreeWeights* weights) {
+    std::set<std::string> names;
+    for (const auto& [name, tensor] : given) names.insert(name);
+    if (const auto opened = onnx::without_initializers(model, names))
+        return load_model(*opened, library, given, binding_texts, rules, progress, weights);
     auto uses = rewrite::read_rule_uses(rules, library);
     if (!uses) return fail(std::move(uses.error()));
     inference::Rewriting rewriting{std::move(*uses), {}};

@@ -208,6 +208,8 @@ std::string print_type(const ParameterType& type) {
     case any: text = "any"; break;
     }
     if (type.is_list) text += "[" + (type.length ? print(*type.length) : std::string()) + "]";
+    if (type.lowest) text += " >= " + print(*type.lowest);
+    if (type.highest) text += " <= " + print(*type.highest);
     return text;
 }
 

@@ -49,6 +49,8 @@ public:
         if (!options_.keep_all) find_overwrites();
         if (auto done = add_kernels(); !done) return fail(std::move(done.error()));
         if (auto done = copy_outputs(); !done) return fail(std::move(done.error()));
+        choose_fillings(plan_, options_.keep_all);
+        if (auto done = add_fillings(); !done) return fail(std::move(done.error()));
         place_memory(plan_, options_.keep_all);
         return std::move(plan_);
     }
@@ -504,6 +506,21 @@ private:
         }
         for (const Last& one : last) {
             if (auto done = copy(one.tensor, one.from, one.to, plan_.run); !done) return done;
+        }
+        return {};
+    }
+
+    // Margins that another buffer spoils are filled beside what first writes inside of them.
+    Result<void> add_fillings() {
+        for (TensorIndex t(0); t < next_id<TensorIndex>(system_.tensors); t++) {
+            const int32_t index = buffer_of_[static_cast<size_t>(t)];
+            if (index < 0) continue;
+            const Buffer& buffer = plan_.buffers[static_cast<size_t>(index)];
+            if (!is_filled_in_runs(buffer)) continue;
+            auto placed = place(form_margins(buffer.storage, buffer.dtype), {index}, buffer.name + " margins", true);
+            if (!placed) return fail(std::move(placed.error()));
+            placed->launch.fills = true;
+            plan_.run[static_cast<size_t>(buffer.first)].push_back(std::move(placed->launch));
         }
         return {};
     }

@@ -93,8 +93,19 @@ int64_t place_margins(Plan& plan, int64_t begin, bool keep_all) {
 
 }  // namespace
 
-void place_memory(Plan& plan, bool keep_all) {
+bool is_filled_in_runs(const Buffer& buffer) {
+    return buffer.kind == Buffer::Kind::workspace && buffer.first >= 0 && buffer.packed.empty() &&
+           buffer.storage.has_margins();
+}
+
+void choose_fillings(Plan& plan, bool keep_all) {
     find_lifetimes(plan);
+    const char* mode = getenv("MARGINS");
+    for (Buffer& buffer : plan.buffers)
+        if (buffer.kind == Buffer::Kind::margins && buffer.first >= 0 && !mode) buffer.kind = Buffer::Kind::workspace;
+}
+
+void place_memory(Plan& plan, bool keep_all) {
     for (Buffer& buffer : plan.buffers) {
         const bool kept =
             buffer.kind == Buffer::Kind::prepared || (buffer.kind == Buffer::Kind::workspace && buffer.first >= 0);

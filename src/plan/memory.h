@@ -5,7 +5,12 @@
 
 namespace heddle::plan {
 
-// Sets first and last of every buffer, offsets of workspace and margins, and the plan's byte counts. Buffers with
+// Sets first and last of every buffer, and which margins are filled in each run (workspace).
+void choose_fillings(Plan& plan, bool keep_all);
+
+bool is_filled_in_runs(const Buffer& buffer);
+
+// Sets offsets of workspace and margins, and the plan's byte counts. Buffers with
 // margins share only whole slots with equals in size, type and filling, so that a border once filled stays. With
 // `keep_all` none share, and all live to the end.
 void place_memory(Plan& plan, bool keep_all);

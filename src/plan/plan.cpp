@@ -6,6 +6,8 @@
 #include <set>
 
 #include "graph/complex.h"
+#include "plan/kernel_former.h"
+#include "plan/memory.h"
 #include "schedules/in_place.h"
 #include "zspace/checked.h"
 
@@ -58,6 +60,22 @@ std::optional<int64_t> elements(const StorageMap& map, const std::vector<Size>& 
         all *= extent;
     }
     return all;
+}
+
+// What fills margins is what is made for this map: in the buffer's first batch, before anything reads it.
+Result<void> verify_filling(const Plan& plan, size_t index) {
+    const Buffer& buffer = plan.buffers[index];
+    const auto of_buffer = [&](const Launch& launch) {
+        return launch.fills && launch.buffers == std::vector{static_cast<int32_t>(index)};
+    };
+    const Batch& first = plan.run[static_cast<size_t>(buffer.first)];
+    const auto filling = std::ranges::find_if(first, of_buffer);
+    if (filling == first.end()) return broken("nothing fills the margins of a buffer", buffer);
+    const auto made = schedules::schedule(form_margins(buffer.storage, buffer.dtype), plan.target);
+    if (!made) return fail(made.error());
+    const bool same = plan.keys[static_cast<size_t>(filling->tree)] == schedules::key(made->tree, plan.target) &&
+                      filling->numbers == made->launch.numbers && filling->tasks == made->launch.tasks;
+    return same ? Result<void>() : broken("other margins than those of a buffer are filled", buffer);
 }
 
 // Whether a buffer lies as its tensor and its map say.
@@ -389,8 +407,10 @@ Result<void> verify(const Plan& plan) {
     if (auto fine = verify_prepared(plan); !fine) return fine;
     if (auto fine = verify_donations(plan); !fine) return fine;
     if (auto fine = verify_lifetimes(plan); !fine) return fine;
-    for (const Buffer& buffer : plan.buffers) {
-        if (auto fine = verify_inside(plan, buffer); !fine) return fine;
+    for (size_t i = 0; i < plan.buffers.size(); i++) {
+        if (auto fine = verify_inside(plan, plan.buffers[i]); !fine) return fine;
+        if (!is_filled_in_runs(plan.buffers[i])) continue;
+        if (auto fine = verify_filling(plan, i); !fine) return fine;
     }
     for (size_t i = 0; i < plan.buffers.size(); i++) {
         if (auto fine = verify_apart(plan, i); !fine) return fine;

@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "graph/graph.h"
 #include "plan/storage.h"
 #include "schedules/schedule.h"
@@ -29,7 +30,7 @@ struct Buffer {
         output,     // the caller's, row-major; `index` of the graph's outputs
         constant,   // `constant` itself
         prepared,   // memory of its own, written in `prepare`; read there, or in `run`
-        workspace,  // of a session, at `offset`; shares bytes with buffers that live at other times
+        workspace,  // of a session, at `offset`; shares bytes with buffers that live at other times. A launch fills margins
         margins,    // of a session, at `offset`: filled once with `filling`, its borders are never written again
     };
     std::string name;
@@ -56,6 +57,7 @@ struct Launch {
     int64_t rounds = 1;  // the tasks of one, which are as many in each, begin when all of the one before are done
     int64_t scratch_bytes = 0;  // of each thread
     bool layout = false;        // only packs, fills a margin or copies between layouts
+    bool fills = false;         // fills the margins of its only buffer, and leaves the rest of it alone
 };
 
 // Launches that do not depend on one another: their task ranges run together.
@@ -100,7 +102,7 @@ struct PlanOptions {
     std::vector<Donation> donations = {};  // donation.h chooses outputs for inputs
     bool keep_all = false;  // every buffer keeps memory of its own, so that all can be looked at afterwards
     // Steps on the way, which tests break: what is done to equations before fusion (null: nothing), and to a kernel.
-    void (*passes)(equations::System&) = equations::optimise;
+    std::function<void(equations::System&)> passes = [](equations::System& system) { equations::optimise(system); };
     Result<schedules::Scheduled> (*schedule)(const schedules::Kernel&, const Target&) = schedules::schedule;
     Progress* progress = nullptr;  // told the stages fusion and plan, and asked whether to go on
 };

@@ -69,7 +69,8 @@ std::string buffer_text(const Buffer& b) {
 std::string launch_text(const Launch& launch) {
     const std::string rounds = launch.rounds > 1 ? fmt::format(" rounds {}", launch.rounds) : "";
     return fmt::format("{}: kernel {} tasks {}{} scratch {}{} buffers {} numbers {}", quoted_text(launch.name),
-                       launch.tree, launch.tasks, rounds, launch.scratch_bytes, launch.layout ? " layout" : "",
+                       launch.tree, launch.tasks, rounds, launch.scratch_bytes, 
+                       launch.fills ? " fills" : launch.layout ? " layout" : "",
                        fmt::join(launch.buffers, " "), fmt::join(launch.numbers, " "));
 }
 

@@ -17,6 +17,29 @@ std::unexpected<Diagnostics> out_of_memory(int64_t bytes) {
                  .expected = fmt::format("{} bytes", bytes)});
 }
 
+std::unexpected<Diagnostics> out_of_memory(const plan::Plan& plan) {
+    using Kind = plan::Buffer::Kind;
+    const plan::Buffer* largest = nullptr;
+    for (const plan::Buffer& buffer : plan.buffers) {
+        if (buffer.kind == Kind::input || buffer.kind == Kind::constant) continue;
+        if (!largest || buffer.bytes > largest->bytes) largest = &buffer;
+    }
+    auto problem = out_of_memory(run_bytes(plan));
+    if (largest)
+        problem.error().front().found = fmt::format(
+            "the largest tensor is '{}', {} of {} bytes", largest->name,
+            TensorType{largest->dtype, largest->sizes}.text(), largest->bytes);
+    problem.error().front().remedy = "use smaller inputs, or a machine with more memory";
+    return problem;
+}
+
+int64_t run_bytes(const plan::Plan& plan) {
+    int64_t bytes = plan.workspace_bytes;
+    for (size_t i = 0; i < plan.output_types.size(); i++)
+        if (plan.input_below(static_cast<int32_t>(i)) < 0) bytes += plan.output_types[i].byte_size();
+    return bytes;
+}
+
 std::vector<TensorData> Arena::results(const plan::Plan& plan) {
     const auto has_memory = [&](size_t output) { return plan.input_below(static_cast<int32_t>(output)) >= 0; };
     int64_t bytes = 0;
@@ -39,7 +62,7 @@ Result<bool> Arena::take(const plan::Plan& plan, User user) {
         workspace_bytes_ = plan.workspace_bytes;
         last_ = 0;
         workspace_ = allocate_on(device_.get(), workspace_bytes_);
-        if (!workspace_) return out_of_memory(plan.workspace_bytes);
+        if (!workspace_) return out_of_memory(plan);
     }
     for (auto& memory : scratch_) {
         if (memory && scratch <= scratch_bytes_) continue;

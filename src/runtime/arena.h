@@ -57,5 +57,9 @@ Result<void> fill_margins(codegen::Device& device, std::byte* memory, const plan
 std::shared_ptr<std::byte> allocate_on(codegen::Device* device, int64_t bytes);
 
 std::unexpected<Diagnostics> out_of_memory(int64_t bytes);
+// For a run of the plan; it names the largest tensor.
+std::unexpected<Diagnostics> out_of_memory(const plan::Plan& plan);
+// What a run needs for what it computes and answers, without its inputs and constants.
+int64_t run_bytes(const plan::Plan& plan);
 
 }  // namespace heddle::runtime

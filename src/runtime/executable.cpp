@@ -260,9 +260,14 @@ Result<TensorData> Session::contents(int32_t index) const {
     return result;
 }
 
-Result<std::vector<TensorData>> Session::run(const std::vector<TensorData>& inputs) {
-    auto outputs = make_outputs();
-    if (auto done = run(inputs, outputs); !done) return fail(std::move(done.error()));
+Result<std::vector<TensorData>> Session::run(const std::vector<TensorData>& inputs, Progress* watched) {
+    std::vector<TensorData> outputs;
+    try {
+        outputs = make_outputs();
+    } catch (const std::bad_alloc&) {
+        return out_of_memory(executable_->plan());
+    }
+    if (auto done = run(inputs, outputs, watched); !done) return fail(std::move(done.error()));
     return outputs;
 }
 
@@ -314,7 +319,7 @@ Result<void> Session::take_outputs(std::vector<TensorData>& outputs) const {
     return {};
 }
 
-Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs) {
+Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs, Progress* watched) {
     const plan::Plan& p = executable_->plan();
     if (!expected_) return expected_;
     if (auto fine = check_inputs(p.input_names, p.input_types, inputs); !fine) return fine;
@@ -344,7 +349,8 @@ Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<Ten
         if (buffer.kind == Kind::workspace || buffer.kind == Kind::margins) return arena_->workspace() + buffer.offset;
         return executable_->fixed_address(b);
     };
-    auto done = run_batches(p, p.run, executable_->kernels_, address, {*pool_, arena_->scratch(), device}, profile_);
+    auto done = run_batches(p, p.run, executable_->kernels_, address, {*pool_, arena_->scratch(), device, watched},
+                            profile_);
     if (!done || !device) return done;
     return take_outputs(outputs);
 }

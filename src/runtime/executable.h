@@ -99,10 +99,12 @@ public:
     // plan holds for (runtime.decided_input). The results are the caller's; where the plan has donations, they are these
     // inputs, whose memory is written to, and which a run that fails may leave half done (runtime.donation: another
     // input shares it). An index out of range: runtime.index_out_of_range.
-    Result<std::vector<TensorData>> run(const std::vector<TensorData>& inputs);
+    // `watched` can end a long run (support.cancelled). Memory that is not there: runtime.out_of_memory.
+    Result<std::vector<TensorData>> run(const std::vector<TensorData>& inputs, Progress* watched = nullptr);
     // The same into memory that is there already (from an earlier run): nothing is allocated. Outputs that take over the
     // memory of inputs become these.
-    Result<void> run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs);
+    Result<void> run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
+                     Progress* watched = nullptr);
     // Without memory where an input gives it.
     std::vector<TensorData> make_outputs() const;
 

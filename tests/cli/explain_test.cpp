@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "command_test.h"
+#include "equations/passes.h"
 #include "helpers/source_folder.h"
 
 namespace heddle {
@@ -256,6 +257,31 @@ TEST_F(Explain, Flavours7TheKernelMatrix) {
     EXPECT_CONTAINS(outcome.errors, "error[flavours.contradiction]");
     outcome = heddle({"explain", "--library", wrong, "--kernels", "hidden"});
     EXPECT_EQ(outcome.status, 1);
+}
+
+TEST_F(Explain, the_system_behind_a_pass) {
+    const std::vector<std::string> softmax = {"explain", "softmax", "x=float32[8, 100]"};
+    const auto with = [&](const char* option) {
+        auto words = softmax;
+        words.emplace_back(option);
+        return heddle(words);
+    };
+    const std::string plain = with("--equations").output;
+    EXPECT_EQ(plain.find("equations after common-subexpressions"), std::string::npos);
+    const std::string one = with("--equations=common-subexpressions").output;
+    EXPECT_CONTAINS(one, "equations after common-subexpressions\n  system");
+    EXPECT_CONTAINS(one, "equations after substitution\n");
+    EXPECT_CONTAINS(with("--equations=sweeps").output, "equations after sweeps: nothing has changed\n");
+    Json found = json({"softmax", "x=float32[8, 100]", "--equations=all"});
+    EXPECT_EQ(found["equations"]["passes"][0]["pass"], "prune");
+    EXPECT_GE(found["equations"]["passes"].size(), equations::passes().size());
+}
+
+TEST_F(Explain, there_is_no_such_pass) {
+    const auto outcome = heddle({"explain", "softmax", "x=float32[8, 100]", "--equations=hoisting"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_CONTAINS(outcome.errors, "explain.pass");
+    EXPECT_CONTAINS(outcome.errors, "common-subexpressions");
 }
 
 }  // namespace

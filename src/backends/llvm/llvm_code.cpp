@@ -330,6 +330,10 @@ void LlvmCode::rarely(CodeValue condition, const Action& then) {
 }
 
 void LlvmCode::stop(int status) { builder_.CreateRet(builder_.getInt32(static_cast<uint32_t>(status))); }
+void LlvmCode::comment(const std::string&) {}
+
+CodeValue LlvmCode::task_begin() { return wrap(DType::int64, 1, function_->getArg(2)); }
+CodeValue LlvmCode::task_end() { return wrap(DType::int64, 1, function_->getArg(3)); }
 
 std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, const Tree& tree,
                                            const std::string& function_name, int widest) {
