@@ -57,7 +57,7 @@ Command add_explain(CLI::App& app) {
         ->type_name("FILE");
     command->add_flag("--kernels", options->kernels,
                       "Its rows of kernels: placements, types, flavours; without an operator, those of all");
-    command->callback([name, &options] {
+    command->callback([name, options] {
         if (name->empty() && !options->kernels) throw CLI::RequiredError("operator");
     });
     command->footer(

@@ -113,7 +113,7 @@ TEST_F(CommandLine, the_version_says_what_this_is) {
     EXPECT_EQ(text.status, 0);
     for (const Json& part : {json["version"], json["commit"], json["llvm"], json["target"]["triple"]})
         EXPECT_CONTAINS(text.output, part.get<std::string>());
-    EXPECT_CONTAINS(file_text(in_source("LICENSE")), "SPDX-License-Identifier: Apache-2.0");
+    EXPECT_CONTAINS(file_text(in_source("LICENSE")), "Version 2.0, January 2004");
 }
 
 TEST_F(CommandLine, versions_and_help_by_the_words_that_others_use) {

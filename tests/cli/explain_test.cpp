@@ -25,12 +25,13 @@ protected:
 
 // A window whose coordinates are clamped has no common start; what a point reads has a box all the same.
 TEST_F(Explain, a_clamped_window_says_what_a_point_reads) {
-    const std::string blur = write("blur.yaml", R"(blur:
+    const std::string blur = write("blur.yaml", R"yaml(blur:
   inputs: {d: "float32[$h, $w]"}
   index: "[$h, $w]"
   outputs: {y: float32}
-  body: "y = sum(i < 3, j < 5 : d[clamp(@h + i - 1, 0, $h - 1), min(max(@w + j - 2, 0), $w - 1)])") ");
-        const Json point = json({"blur", "d=float32[16, 20]", "--library", blur})["operations"][0]["point"];
+  body: "y = sum(i < 3, j < 5 : d[clamp(@h + i - 1, 0, $h - 1), min(max(@w + j - 2, 0), $w - 1)])"
+)yaml");
+    const Json point = json({"blur", "d=float32[16, 20]", "--library", blur})["operations"][0]["point"];
     EXPECT_EQ(point["index"], (Json{{"h", 8}, {"w", 10}}));
     EXPECT_EQ(point["inputs"][0]["start"], (Json{7, 8}));
     EXPECT_EQ(point["inputs"][0]["end"], (Json{10, 13}));
