@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _heddle
 from ._graph import Graph, Tensor
-from ._library import Library, Progress, graph_of, is_array, shipped_library
+from ._library import Library, Progress, checked_threads, graph_of, is_array, library_of
 from ._session import Session
 from ._tape import Tape, policy_of, tape_of
 from ._tree import leaves_of, named_leaves, replaced, structure_of
@@ -28,8 +28,8 @@ class Function:
                  progress: Progress | None = None, donate: Iterable[str] = ()) -> None:
         functools.update_wrapper(self, function, updated=())
         self._function = function
-        self._library = _library_of(function, library) or shipped_library()
-        self._threads = threads
+        self._library = library_of(_library_of(function, library))
+        self._threads = checked_threads(threads)
         self._progress = progress
         self._donate = _donated_parameters(function, donate)
         self._programs: dict[Any, Any] = {}
@@ -37,15 +37,36 @@ class Function:
     def __repr__(self) -> str:
         return f"Function({getattr(self._function, '__name__', repr(self._function))})"
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        arguments = self._bound(arguments, named)
         if graph_of(arguments) is not None:
             return self._function(*arguments)
         leaves = list(leaves_of(arguments))
         return self._program(arguments, leaves).run(leaves)
 
-    def session(self, *arguments: Any) -> Session:
+    def _bound(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by place, in the order of the function's parameters."""
+        if not named:
+            return arguments
+        signature = inspect.signature(self._function)
+        try:
+            bound = signature.bind(*arguments, **named)
+        except TypeError as problem:
+            _heddle.raise_option("arguments", f"those of {self!r}: {signature}", str(problem))
+        bound.apply_defaults()
+        if bound.kwargs:
+            _heddle.raise_option(next(iter(bound.kwargs)), "a parameter that has a place too; functools.partial gives others", str(signature))
+        return bound.args
+
+    def session(self, *arguments: Any, **named: Any) -> Session:
         """What these arguments are computed by: to be profiled, compared, drawn."""
+        arguments = self._bound(arguments, named)
         return self._program(arguments, list(leaves_of(arguments))).session
+
+    def svg(self, *arguments: Any, fused: bool = False, **named: Any) -> str:
+        """A picture of what these arguments are computed by: its operations, or the launches that they become."""
+        arguments = self._bound(arguments, named)
+        return self._program(arguments, list(leaves_of(arguments))).graph.svg(repr(self), fused=fused)
 
     def tape(self, *arguments: Any, keep: Any = "balanced") -> Tape:
         """What `vjp` of these arguments keeps. Nothing is compiled or run."""
@@ -105,7 +126,7 @@ class _Program:
     """A function, for one kind of arguments."""
 
     def __init__(self, function: Function, arguments: tuple[Any, ...]) -> None:
-        graph = Graph(function._library)
+        graph = self.graph = Graph(function._library)
         named = _named(function._function, arguments)
         self.inputs = [name if is_array(leaf) else None for name, leaf in named]  # of the session; None: part of the program
         self.result = function._function(*_tensors(graph, self.inputs, arguments))
@@ -280,32 +301,37 @@ def function(of: Callable[..., Any] | None = None, *, library: Library | None = 
     return Function(of, library, threads, progress, donate)
 
 
-def value_and_grad(of: Callable[..., Any], argument: int | Sequence[int] = 0, *, library: Library | None = None,
-                   threads: int = 0) -> Function:
+def value_and_grad(of: Callable[..., Any], argument: int | Sequence[int] = 0, *, has_aux: bool = False,
+                   library: Library | None = None, threads: int = 0) -> Function:
     """The function of the same arguments whose results are that of `of`, a single number, and its gradient with respect to an
     argument, or to several as a tuple: in the form of the argument, arrays for its arrays of a float type. Keep it: its programs
-    are its own."""
+    are its own. With `has_aux`, `of` gives a pair, the number and anything else, which is handed on: the results are this pair and the
+    gradient."""
     @functools.wraps(of, updated=())
     def both(*arguments: Any) -> Any:
         graph = _graph_with(arguments)
         arguments = _distinct(graph, arguments)
         since = graph.operations
-        value = of(*arguments)
+        results = of(*arguments)
+        if has_aux and not (isinstance(results, tuple) and len(results) == 2):
+            _heddle.raise_option("the function's result", "a pair: a single number, and what is handed on", repr(results))
+        value = results[0] if has_aux else results
         if not isinstance(value, Tensor) or math.prod(value.shape) != 1:
             _heddle.raise_option("the function's result", "a single number of a float type, such as a loss", repr(value))
-        return value, _slopes(graph, [value], arguments, argument, [], since)
+        return results, _slopes(graph, [value], arguments, argument, [], since)
     return Function(both, _library_of(of, library), threads)
 
 
-def grad(of: Callable[..., Any], argument: int | Sequence[int] = 0, *, library: Library | None = None,
+def grad(of: Callable[..., Any], argument: int | Sequence[int] = 0, *, has_aux: bool = False, library: Library | None = None,
          threads: int = 0) -> Function:
-    """As `value_and_grad`, the gradient alone."""
-    both = value_and_grad(of, argument, library=library)
+    """As `value_and_grad`, the gradient alone; with `has_aux` a pair, the gradient and what is handed on."""
+    both = value_and_grad(of, argument, has_aux=has_aux, library=library)
 
     @functools.wraps(of, updated=())
     def slope(*arguments: Any) -> Any:
         _graph_with(arguments)  # else `both` would compile what it is asked for while this is compiled
-        return both(*arguments)[1]
+        results, slopes = both(*arguments)
+        return (slopes, results[1]) if has_aux else slopes
     return Function(slope, both._library, threads)
 
 

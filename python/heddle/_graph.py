@@ -2,74 +2,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Iterable, Sequence
-
-import numpy as np
+import os
+from typing import Any, Iterable, Sequence
 
 from . import _heddle
 from ._errors import Diagnostic, diagnostics_of
-from ._library import FOLDER, Library, Progress, is_array, shipped_library
+from ._library import FOLDER, Library, Progress, checked_threads, library_of
 from ._session import InferenceSession, Session
+from ._tensor import Tensor
 from ._tree import replaced
-
-
-def _calling(operator: str, swapped: bool = False) -> Callable[[Tensor, Any], Any]:
-    def apply(tensor: Tensor, other: Any) -> Any:
-        beside = tensor._beside(other)
-        if beside is None:
-            return NotImplemented
-        return tensor.graph.call(operator, *((beside, tensor) if swapped else (tensor, beside)))
-    return apply
-
-
-class Tensor:
-    """A tensor of a graph: `name`, `dtype`, `shape`, `is_constant`. `+ - * / ** @` and unary `-` call operators. What stands beside it may be an
-    array, or a number, which has the tensor's type then."""
-
-    __slots__ = ("graph", "_tensor")
-    __array_ufunc__ = None  # NumPy leaves `array * tensor` to the tensor
-
-    def __init__(self, graph: Graph, tensor: _heddle.Tensor) -> None:
-        self.graph = graph
-        self._tensor = tensor
-
-    @property
-    def name(self) -> str:
-        return self._tensor.name
-
-    @property
-    def dtype(self) -> str:
-        return self._tensor.dtype
-
-    @property
-    def shape(self) -> list[int]:
-        return self._tensor.shape
-
-    @property
-    def is_constant(self) -> bool:
-        """Its value is known already."""
-        return self._tensor.is_constant
-
-    def __repr__(self) -> str:
-        return repr(self._tensor)
-
-    def _beside(self, other: Any) -> Any:
-        if not isinstance(other, (bool, int, float)):
-            return other if isinstance(other, Tensor) or is_array(other) else None
-        value = np.asarray(other).astype(_heddle.numpy_type(self.dtype))
-        if isinstance(other, float) and value.dtype.kind in "iub" or isinstance(other, int) and value != other:
-            _heddle.raise_option("number", f"a number of {self.dtype}, as the tensor beside it", repr(other))
-        return self.graph.constant(str(other), value)
-
-    __add__, __radd__ = _calling("add"), _calling("add", swapped=True)
-    __sub__, __rsub__ = _calling("sub"), _calling("sub", swapped=True)
-    __mul__, __rmul__ = _calling("mul"), _calling("mul", swapped=True)
-    __truediv__, __rtruediv__ = _calling("div"), _calling("div", swapped=True)
-    __pow__, __rpow__ = _calling("power"), _calling("power", swapped=True)
-    __matmul__, __rmatmul__ = _calling("numpy_matmul"), _calling("numpy_matmul", swapped=True)
-
-    def __neg__(self) -> Tensor:
-        return self.graph.call("neg", self)
 
 
 def _listed(tensors: Tensor | Iterable[Any]) -> list[Any]:
@@ -83,12 +24,17 @@ def _inner(value: Any) -> Any:
 class Graph:
     """A graph built by calls: each operator is applied at once, so that what does not fit is refused where it is called."""
 
-    def __init__(self, library: Library | None = None) -> None:
-        self.library = library or shipped_library()
+    def __init__(self, library: Library | str | os.PathLike[str] | None = None) -> None:
+        self.library = library_of(library)
         self._graph = _heddle.Graph(self.library._library)
 
     def tensor(self, name: str, dtype: Any, shape: Sequence[int], start: Sequence[int] = ()) -> Tensor:
         """An input. Its range begins at `start`, by default at zeros."""
+        for which, sizes in (("shape", shape), ("start", start)):
+            if isinstance(sizes, str) or not all(hasattr(size, "__index__") for size in sizes):
+                _heddle.raise_option(which, "whole numbers: a graph of Python's has no open dimensions", repr(sizes))
+        if not isinstance(name, str):
+            _heddle.raise_option("name", "a text", repr(name))
         return Tensor(self, self._graph.tensor(name, dtype, list(shape), list(start)))
 
     def constant(self, name: str, value: Any) -> Tensor:
@@ -163,4 +109,6 @@ class Graph:
         """A session that computes `outputs`, by default all results that nothing reads. `donate` are inputs whose arrays its runs
         overwrite, each by a result of the same shape and dtype: that result is this very array."""
         names = [tensor.name if isinstance(tensor, Tensor) else tensor for tensor in donate]
-        return Session(self._graph.compile(_listed(outputs), threads, names), progress)
+        session = Session(self._graph.compile(_listed(outputs), checked_threads(threads), names), progress)
+        session._overwrites = bool(names)
+        return session

@@ -50,11 +50,10 @@ std::string_view looked_up(const std::array<Pair, Count>& table, std::string_vie
 }
 
 // What NumPy and the frameworks call it, and what it is here.
-constexpr std::array<Pair, 19> foreign_functions = {{
+constexpr std::array<Pair, 18> foreign_functions = {{
     {"clz", "leading_zeros(x)"},
     {"ctz", "trailing_zeros(x)"},
     {"bit_count", "popcount(x)"},
-    {"fma", "a * b + c, which is fused in a sum only"},
     {"lgamma", "Stirling's series: the language has no gamma functions"},
     {"maximum", "max(a, b)"},
     {"minimum", "min(a, b)"},

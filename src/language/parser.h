@@ -105,6 +105,7 @@ private:
     std::string take_collector();
 
     SyntaxPointer choice_default(const ParameterType& type);
+    void range(ParameterType& type);
     std::vector<std::string> type_words();
     std::vector<std::string> flavour_words();
 

@@ -52,6 +52,21 @@ SyntaxPointer Parser::choice_default(const ParameterType& type) {
     return finish(made, token);
 }
 
+// `>= lowest` and `<= highest`, each at most once, in any order.
+void Parser::range(ParameterType& type) {
+    using enum ParameterType::Kind;
+    while (at(">=") || at("<=")) {
+        const Token sign = take();
+        if (type.kind != integer && type.kind != real && type.kind != number) {
+            fail(place(sign), "language.parameter_type", "only numbers have a range",
+                 "leave the bound out, or make the parameter an int, a float or a number");
+        }
+        SyntaxPointer& bound = sign.is(">=") ? type.lowest : type.highest;
+        if (bound) fail(place(sign), "language.parameter_type", "this bound is given twice", "leave one of them out");
+        bound = sum();
+    }
+}
+
 Parameter Parser::parameter() {
     Parameter made;
     ParameterType& type = made.type;
@@ -92,6 +107,7 @@ Parameter Parser::parameter() {
         if (!at("]")) type.length = expression();
         expect("]");
     }
+    range(type);
     Token mark = peek();
     if (accept("?")) {
         made.default_value = finish(make(Kind::none, mark), mark);

@@ -30,15 +30,14 @@ struct Buffer {
         output,     // the caller's, row-major; `index` of the graph's outputs
         constant,   // `constant` itself
         prepared,   // memory of its own, written in `prepare`; read there, or in `run`
-        workspace,  // of a session, at `offset`; shares bytes with buffers that live at other times
-        margins,    // of a session, at `offset`: filled once with `filling`, its borders are never written again
+        workspace,  // of a session, at `offset`; shares bytes with buffers that live at other times. A launch fills margins
     };
     std::string name;
     Kind kind = Kind::workspace;
     DType dtype = DType::float32;
     int64_t bytes = 0;
     int64_t base = 0;    // bytes from the buffer's begin to coordinate zero: what a kernel is given
-    int64_t offset = 0;  // workspace and margins: in the session's memory, a multiple of 64; else 0
+    int64_t offset = 0;  // workspace: in the session's memory, a multiple of 64; else 0
     int32_t index = -1;
     double filling = 0;
     std::optional<TensorData> constant;
@@ -46,6 +45,11 @@ struct Buffer {
     std::vector<Size> sizes;        // of the tensor, for people
     StorageMap storage;             // where `packed` is empty
     std::string packed;             // the packed map's text
+
+    // Of a run's memory: spoilt by what lies there at other times, its margins are filled in each run.
+    bool is_filled() const {
+        return kind == Kind::workspace && first >= 0 && packed.empty() && storage.has_margins();
+    }
 };
 
 struct Launch {
@@ -57,6 +61,7 @@ struct Launch {
     int64_t rounds = 1;  // the tasks of one, which are as many in each, begin when all of the one before are done
     int64_t scratch_bytes = 0;  // of each thread
     bool layout = false;        // only packs, fills a margin or copies between layouts
+    bool fills = false;         // fills the margins of its only buffer, and leaves the rest of it alone
 };
 
 // Launches that do not depend on one another: their task ranges run together.

@@ -63,6 +63,14 @@ public:
                   const std::vector<int64_t>& start) {
         DType type = dtype_of(dtype);
         auto range = value_or_raise(range_of(name, shape, start));
+        const Graph& graph = builder_.graph();
+        const auto has_name = [&](TensorId id) { return graph.tensor(id).name == name; };
+        if (std::ranges::any_of(graph.inputs, has_name)) {
+            raise({{.code = "python.tensor",
+                    .summary = fmt::format("the graph has an input '{}' already", name),
+                    .remedy = "give each input a name of its own, by which runs are given its array",
+                    .params = {{"tensor", name}}}});
+        }
         return at(builder_.tensor(name, type, range));
     }
 
@@ -217,19 +225,26 @@ public:
     // `donated`: names of inputs that results take the memory of.
     std::unique_ptr<Session> compile(const nb::list& outputs, int threads,
                                      const std::vector<std::string>& donated) const {
-        const Graph graph = computing(outputs);
+        Graph graph = computing(outputs);
+        const std::vector<TensorId> unread = take_unread_inputs(graph);
         std::vector<std::string> names;
         for (TensorId input : graph.inputs) names.push_back(graph.tensor(input).name);
         std::vector<int32_t> inputs;
         for (const std::string& name : donated) inputs.push_back(donated_input(names, name, inputs));
-        return session_of(graph, threads, value_or_raise(plan::donations_of(graph, inputs)));
+        return session_of(graph, threads, value_or_raise(plan::donations_of(graph, inputs)), unread);
     }
 
 private:
-    static std::unique_ptr<Session> session_of(const Graph& graph, int threads,
-                                               std::vector<plan::Donation> donations = {}) {
+    // `unread`: inputs besides the graph's that may be given, too.
+    static std::unique_ptr<Session> session_of(const Graph& graph, int threads, std::vector<plan::Donation> donations = {},
+                                               const std::vector<TensorId>& unread = {}) {
         auto specialise = [graph](const std::vector<TensorData>&, Progress*) -> Result<Graph> { return graph; };
-        return std::make_unique<Session>(ports_of(graph, graph.inputs), ports_of(graph, graph.outputs), specialise,
+        std::vector<Session::Port> inputs = ports_of(graph, graph.inputs);
+        for (Session::Port& port : ports_of(graph, unread)) {
+            port.is_read = false;
+            inputs.push_back(std::move(port));
+        }
+        return std::make_unique<Session>(std::move(inputs), ports_of(graph, graph.outputs), specialise,
                                          threads, inference::ProgramSource{}, std::move(donations));
     }
 
@@ -427,6 +442,19 @@ private:
         for (nb::handle output : outputs) graph.outputs.push_back(id_of(output, "compile"));
         if (graph.outputs.empty()) graph.outputs = unused(graph);
         return prune(graph);
+    }
+
+    // Inputs that neither an operation nor a result is: they need not be given.
+    static std::vector<TensorId> take_unread_inputs(Graph& graph) {
+        std::vector<bool> read(graph.tensors.size(), false);
+        for (const Operation& operation : graph.operations)
+            for (TensorId id : operation.inputs) read[static_cast<size_t>(id)] = true;
+        for (TensorId id : graph.outputs) read[static_cast<size_t>(id)] = true;
+        const auto is_read = [&](TensorId id) { return read[static_cast<size_t>(id)]; };
+        const auto rest = std::ranges::stable_partition(graph.inputs, is_read);
+        std::vector<TensorId> unread(rest.begin(), rest.end());
+        graph.inputs.erase(rest.begin(), rest.end());
+        return unread;
     }
 
     // Results that no operation reads.

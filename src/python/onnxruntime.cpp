@@ -25,6 +25,15 @@ constexpr int64_t most_onnx_types = 64;
             .params = {{"option", name}}}});
 }
 
+// A tensor of a graph is used as what has a value already.
+[[noreturn]] void raise_traced(const std::string& what, const std::string& found, const std::string& remedy) {
+    raise({{.code = "python.traced",
+            .summary = fmt::format("a tensor of a graph cannot be {}", what),
+            .found = found,
+            .reason = "its elements have values only when the graph runs",
+            .remedy = remedy}});
+}
+
 [[noreturn]] void raise_binding(const std::string& name, const std::string& summary, const std::string& expected,
                                 const std::string& found) {
     raise({{.code = "python.binding",
@@ -58,6 +67,7 @@ DType any_dtype(nb::handle type) {
 void bind_onnxruntime(nb::module_& module) {
     module.def("raise_not_there", &raise_not_there);
     module.def("raise_option", &raise_option);
+    module.def("raise_traced", &raise_traced);
     module.def("raise_binding", &raise_binding);
     module.def("raise_cancelled", [] { raise(cancelled().error()); });
     // Of a NumPy dtype, a name, or a number of ONNX.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "symbolic/projection_range.h"
 #include "symbolic/size_arithmetic.h"
 #include "zspace/checked.h"
 
@@ -357,6 +358,11 @@ Value Operations::table(const Value& base, const Value& index, const Place& plac
         diagnostic.remedy = "pass the table as an input tensor";
         throw EvaluationFailure{{std::move(diagnostic)}};
     };
+    const Body& body = elements_->nodes().body();
+    const bool nowhere = std::ranges::any_of(variables_of(body, index.element().node), [&](VariableId id) {
+        return body.variable(id).extent.value <= 0;
+    });
+    if (entries.empty() && nowhere) return Value::of(elements_->weak_integer(0, true));  // no step asks for it
     if (entries.empty() || entries.size() > longest_table) refuse_table(fmt::format("{} elements", entries.size()));
     for (const Value& entry : entries)
         if (!entry.is_element() && !entry.is_number()) refuse_table(base.describe());

@@ -352,6 +352,27 @@ Call call_of(const Template& metakernel, const BoundArguments& arguments,
     return call;
 }
 
+// Says of a tensor that does not fit which one it is in the graph: "x" of an operator may be "grid" of a composition.
+void name_given(Diagnostics& diagnostics, const State& session, const Template& metakernel,
+                const BoundArguments& arguments) {
+    for (Diagnostic& diagnostic : diagnostics) {
+        auto of = [&](const char* key) {
+            return std::ranges::find(diagnostic.params, key, &std::pair<std::string, std::string>::first);
+        };
+        const auto input = of("input");
+        if (input == diagnostic.params.end() || of("given") != diagnostic.params.end()) continue;
+        const std::string name = input->second.substr(0, input->second.find('['));
+        for (size_t slot = 0; slot < metakernel.inputs.size(); ++slot) {
+            if (metakernel.inputs[slot].name != name) continue;
+            const size_t element =
+                name == input->second ? 0 : static_cast<size_t>(std::stoll(input->second.substr(name.size() + 1)));
+            if (element >= arguments.tensors[slot].size()) break;
+            diagnostic.params.emplace_back("given", session.graph.tensor(arguments.tensors[slot][element]).name);
+            break;
+        }
+    }
+}
+
 }  // namespace
 
 Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std::vector<Argument>& inputs,
@@ -366,6 +387,7 @@ Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std
     recording = recording && !records;
     auto results = apply_bound(metakernel, *arguments, parameters, options);
     recording = recording || records;
+    if (!results) name_given(results.error(), *this, metakernel, *arguments);
     if (records && results) {
         call->results = *results;
         calls.push_back(std::move(*call));

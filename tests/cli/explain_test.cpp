@@ -23,6 +23,24 @@ protected:
     }
 };
 
+// A window whose coordinates are clamped has no common start; what a point reads has a box all the same.
+TEST_F(Explain, a_clamped_window_says_what_a_point_reads) {
+    const std::string blur = write("blur.yaml", R"(blur:
+  inputs: {d: "float32[$h, $w]"}
+  index: "[$h, $w]"
+  outputs: {y: float32}
+  body: "y = sum(i < 3, j < 5 : d[clamp(@h + i - 1, 0, $h - 1), min(max(@w + j - 2, 0), $w - 1)])") ");
+        const Json point = json({"blur", "d=float32[16, 20]", "--library", blur})["operations"][0]["point"];
+    EXPECT_EQ(point["index"], (Json{{"h", 8}, {"w", 10}}));
+    EXPECT_EQ(point["inputs"][0]["start"], (Json{7, 8}));
+    EXPECT_EQ(point["inputs"][0]["end"], (Json{10, 13}));
+    EXPECT_CONTAINS(heddle({"explain", "blur", "d=float32[16, 20]", "--library", blur}).output,
+                    "at [h = 8, w = 10] it reads d[7:10, 8:13]");
+    // Where the projection says it, or everything is read, nothing is added.
+    EXPECT_TRUE(json({"conv", "X=float32[1,2,9,9]", "W=float32[3,2,3,3]"})["operations"][0]["point"].is_null());
+    EXPECT_TRUE(json({"softmax", "x=float32[4, 5]"})["operations"][0]["point"].is_null());
+}
+
 TEST_F(Explain, a_strided_window_shows_start_and_extent) {
     Json found = json({"conv", "X=float32[1,2,9,9]", "W=float32[3,2,3,3]", "strides=2"});
     std::string rows = found["operations"][0]["inputs"][0]["rows"];

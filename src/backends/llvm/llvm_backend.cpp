@@ -14,8 +14,8 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
-#include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/InstSimplifyPass.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/LoopRotation.h>
@@ -177,11 +177,10 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Gate& ga
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
 
-    const auto combine = [] { return llvm::InstCombinePass(llvm::InstCombineOptions().setVerifyFixpoint(false)); };
     llvm::FunctionPassManager passes;
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     passes.addPass(llvm::EarlyCSEPass(true));
-    passes.addPass(combine());
+    passes.addPass(llvm::InstSimplifyPass());
     passes.addPass(llvm::SimplifyCFGPass());
     llvm::LoopPassManager loop_passes;
     loop_passes.addPass(llvm::LoopRotatePass());
@@ -193,7 +192,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Gate& ga
     loop_passes.addPass(llvm::LICMPass(motion));
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), true));
     passes.addPass(llvm::EarlyCSEPass(true));
-    passes.addPass(combine());
+    passes.addPass(llvm::InstSimplifyPass());
     passes.addPass(llvm::SimplifyCFGPass());
     for (llvm::Function& function : module) {
         if (!function.isDeclaration()) passes.run(function, functions);

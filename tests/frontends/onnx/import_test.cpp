@@ -199,12 +199,6 @@ TEST(Import, values_that_nothing_defines) {
     EXPECT_EQ(codes(import(many.bytes())).size(), 1u);
 }
 
-TEST(Import, nodes_out_of_order) {
-    ModelText model = unary("Relu");
-    model.nodes = {{"Relu", {"h"}, {"y"}}, {"Exp", {"x"}, {"h"}}};
-    EXPECT_EQ(codes(import(model.bytes())).front(), "onnx.undefined_value");
-}
-
 TEST(Import, a_value_defined_twice) {
     ModelText model = unary("Relu");
     model.nodes.push_back({"Exp", {"x"}, {"y"}});
