@@ -37,7 +37,8 @@ Command add_explain(CLI::App& app) {
     command->add_flag("--gradient", options->gradient,
                       "The derived operations from adjoints of outputs to those of inputs; what follows shows theirs");
     command->add_flag("--equations", options->equations,
-                      "The equations before and after fusion, and why what was fused");
+                      "The equations before and after fusion, and why what was fused; --equations=PASS also behind "
+                      "this pass, --equations=all behind each (docs/equations.md)");
     command->add_flag("--schedule", options->schedule,
                       "What was chosen for each kernel, the plan, and the scheduled kernels");
     command->add_flag("--source", options->source, "The C code of the kernels");
