@@ -62,5 +62,9 @@ exact: setup
 	@cmake --preset release >/dev/null && cmake --build --preset release --target exact_bodies
 	@$(BUILD)/exact_bodies --count $(COUNT) --seed $(SEED)
 
+# make forms COUNT=300 SEED=1: so many random models of each operator that has many forms, against ONNX Runtime and the reference.
+forms: build
+	@.venv/bin/python tests/models/forms/run.py --count $(COUNT) --seed $(SEED)
+
 clean:
 	rm -rf $(BUILD) build-debug build-sanitize build-static
