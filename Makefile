@@ -69,5 +69,9 @@ onnx-random: build
 	@.venv/bin/python tests/models/random_nodes.py --count $(COUNT) --seed $(SEED)
 	@.venv/bin/python tests/models/random_nodes.py --attributes
 
+# make forms COUNT=300 SEED=1: so many random models of each operator that has many forms, against ONNX Runtime and the reference.
+forms: build
+	@.venv/bin/python tests/models/forms/run.py --count $(COUNT) --seed $(SEED)
+
 clean:
 	rm -rf $(BUILD) build-debug build-sanitize build-static
