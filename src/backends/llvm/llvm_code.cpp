@@ -167,7 +167,8 @@ static llvm::Value* compared_with_itself(llvm::Value* question, llvm::CmpInst::P
 }
 // Whether there is a NaN in either (or), or in none (and): one comparison asks of both, also where the first question has been
 // joined with others.
-static llvm::Value* joined(llvm::IRBuilder<>& builder, llvm::Instruction::BinaryOps by, llvm::Value* x, llvm::Value* y) {
+static llvm::Value* joined(llvm::IRBuilder<>& builder, llvm::Instruction::BinaryOps by, llvm::Value* x,
+                           llvm::Value* y) {
     const bool of_nan = by == llvm::Instruction::Or;
     const auto asked = of_nan ? llvm::CmpInst::FCMP_UNO : llvm::CmpInst::FCMP_ORD;
     llvm::Value *others = nullptr, *last = x, *second = compared_with_itself(y, asked);
