@@ -50,7 +50,7 @@ def build_info() -> dict[str, str]:
 
 
 def limit_work(operations: float) -> None:
-    """How many scalar operations a run of what is made from now on may take: 1e13 if nothing else is said. More is refused
+    """How many scalar operations a run of what is compiled from now on may take: 1e13 if nothing else is said. More is refused
     before anything is computed (evaluate.too_much_work)."""
     _heddle.limit_work(operations)
 

@@ -11,6 +11,7 @@
 #include "flavours/kernel_matrix.h"
 #include "frontends/onnx/import.h"
 #include "gradient/check_rule.h"
+#include "language/unused.h"
 #include "rewrite/trial.h"
 #include "rewrite/verify.h"
 #include "support/file.h"
@@ -23,6 +24,7 @@ struct Findings {
     Diagnostics problems;
     Diagnostics not_shown = {};  // templates of which nobody knows whether they work
     bool has_nothing = false;    // to be tried: functions only
+    Diagnostics remarks = {};    // what is not wrong, but may not be meant
     std::string text;
     nlohmann::json json;
 };
@@ -128,6 +130,8 @@ Findings check_templates(const std::string& path, const CommonOptions& options) 
     for (const std::string& name : own) {
         const Template& metakernel = **library->find(name);
         rewrite::Trial trial = rewrite::try_operator(metakernel, *library);
+        const bool is_right = trial.mistakes.empty() && !trial.not_shown;
+        if (is_right) std::ranges::move(unused_names(metakernel), std::back_inserter(findings.remarks));
         std::ranges::move(trial.mistakes, std::back_inserter(findings.problems));
         if (trial.not_shown) findings.not_shown.push_back(std::move(*trial.not_shown));
         if (!metakernel.has_body() && !metakernel.is_composition()) declared.push_back(metakernel.name);
@@ -140,6 +144,15 @@ Findings check_templates(const std::string& path, const CommonOptions& options) 
     if (const std::string text = rules_text(own, *library, findings.json); !text.empty())
         findings.text += (findings.text.empty() ? "" : "; ") + text;
     return findings;
+}
+
+void print_remarks(const Diagnostics& remarks, const CommonOptions& options) {
+    for (const Diagnostic& remark : options.json ? Diagnostics{} : remarks) {
+        std::string text = render(remark);
+        const std::string_view error = ": error[";
+        if (const size_t at = text.find(error); at != std::string::npos) text.replace(at, error.size(), ": warning[");
+        fmt::print(stderr, "{}", text);
+    }
 }
 
 Findings findings_of(const std::string& file, const Library& library, const CommonOptions& options) {
@@ -163,7 +176,9 @@ int check_files(const CheckOptions& options) {
         findings.json["file"] = file;
         findings.json["problems"] = findings.problems.size();
         findings.json["not_shown"] = findings.not_shown.size();
+        findings.json["remarks"] = nlohmann::json::parse(render_json(findings.remarks));
         files.push_back(std::move(findings.json));
+        print_remarks(findings.remarks, options.common);
         std::ranges::move(findings.problems, std::back_inserter(all));
         std::ranges::move(findings.not_shown, std::back_inserter(not_shown));
     }

@@ -41,11 +41,12 @@ int run(int count, char** arguments) {
     CommandTable table;
     app.formatter_fn(
         [&](const CLI::App* command, std::string, CLI::AppFormatMode) { return help_text(row_of(*command), table); });
+    app.require_subcommand(0, 1);  // what follows is the command's own, whatever it is called
     app.set_help_flag("-h,--help", "Print this help and exit");
     app.footer("'heddle COMMAND --help' tells more about a command.\n");
     CommonOptions common;
     bool version = false;
-    app.add_flag("--version", version, "Print the version, its commit, LLVM's version and the target, and exit");
+    app.add_flag("-V,--version", version, "Print the version, its commit, LLVM's version and the target, and exit");
     add_format(app, common, "How to print the result of any command, and what is wrong");
     std::vector<Command> commands;
     for (const auto group : {program_commands, graph_commands, operator_commands, machine_commands, editor_commands})

@@ -12,10 +12,12 @@ namespace {
 
 Command add_targets(CLI::App& app) {
     auto options = std::make_shared<TargetsOptions>();
-    auto* command = app.add_subcommand("targets", "List what code can be made for; describe one; show this machine");
-    auto* target =
-        command->add_option("target", options->target, "A tag, as aws/c5 or nvidia/jetson-nano:cuda; a file; JSON")
-            ->type_name("TARGET");
+    auto* command =
+        app.add_subcommand("targets", "List targets, and what can be made for each; describe one; show this machine");
+    auto* target = command
+                       ->add_option("target", options->target,
+                                    "A tag, as aws/c5 or nvidia/jetson-nano:cuda; a file; JSON; or a word to look for")
+                       ->type_name("TARGET");
     auto* host = command->add_flag("--host", options->host, "This machine, as runs choose for it")->excludes(target);
     command->add_flag("--measure", options->measure, "Measure its speeds anew, for later runs")->needs(host);
     auto* explain = command->add_flag("--explain", options->explain,
@@ -35,6 +37,7 @@ Command add_targets(CLI::App& app) {
     command->footer(
         "Examples:\n"
         "  heddle targets\n"
+        "  heddle targets raspberry\n"
         "  heddle targets nvidia/jetson-nano:cuda --explain\n"
         "  heddle targets aws/c5 --diff aws/c7g\n"
         "  heddle targets --host --measure\n"

@@ -37,7 +37,8 @@ Command add_explain(CLI::App& app) {
     command->add_flag("--gradient", options->gradient,
                       "The derived operations from adjoints of outputs to those of inputs; what follows shows theirs");
     command->add_flag("--equations", options->equations,
-                      "The equations before and after fusion, and why what was fused");
+                      "The equations before and after fusion, and why what was fused; --equations=PASS also behind "
+                      "this pass, --equations=all behind each (docs/equations.md)");
     command->add_flag("--schedule", options->schedule,
                       "What was chosen for each kernel, the plan, and the scheduled kernels");
     command->add_flag("--source", options->source, "The C code of the kernels");
@@ -57,7 +58,7 @@ Command add_explain(CLI::App& app) {
         ->type_name("FILE");
     command->add_flag("--kernels", options->kernels,
                       "Its rows of kernels: placements, types, flavours; without an operator, those of all");
-    command->callback([name, &options] {
+    command->callback([name, options] {
         if (name->empty() && !options->kernels) throw CLI::RequiredError("operator");
     });
     command->footer(
@@ -72,6 +73,18 @@ Command add_explain(CLI::App& app) {
         "  heddle explain --kernels                                        (the kernel matrix, with coverage)\n"
         "Without arguments: the template alone.\n");
     return {command, &options->common, [options] { return explain_operator(*options); }};
+}
+
+Command add_operators(CLI::App& app) {
+    auto options = std::make_shared<OperatorsOptions>();
+    auto* command =
+        app.add_subcommand("operators", "List all operators, or those that have a word, with what they take");
+    auto* word = command->add_option("word", options->word, "In a name or a description");
+    word->type_name("WORD");
+    command->add_flag("--page", options->page, "As the page docs/operators.md")->excludes(word);
+    add_common(*command, options->common);
+    command->footer("Examples:\n  heddle operators\n  heddle operators softmax\n  heddle operators --format json\n");
+    return {command, &options->common, [options] { return list_operators(*options); }};
 }
 
 Command add_verify(CLI::App& app) {
@@ -126,7 +139,7 @@ Command add_rewrite(CLI::App& app) {
 }  // namespace
 
 std::vector<Command> operator_commands(CLI::App& app) {
-    return {add_check(app), add_explain(app), add_verify(app), add_rewrite(app)};
+    return {add_operators(app), add_check(app), add_explain(app), add_verify(app), add_rewrite(app)};
 }
 
 }  // namespace heddle::cli

@@ -16,7 +16,8 @@ void add_repeated(CLI::App& command, const std::string& name, std::vector<std::s
 }
 
 void add_bindings(CLI::App& command, std::vector<std::string>& bindings) {
-    add_repeated(command, "--bind", bindings, "Numbers for dimensions that the model leaves open", "batch=4,seq=128");
+    add_repeated(command, "--bind", bindings, "Numbers for dimensions that are left open; '*=1' is all of them",
+                 "batch=4,seq=128");
 }
 
 void add_rules(CLI::App& command, std::vector<std::string>& rules) {
@@ -69,8 +70,11 @@ void add_common(CLI::App& command, CommonOptions& options) {
 
 void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& seed,
                 std::vector<std::string>& bindings) {
-    add_repeated(command, "--input", inputs,
-                 "A value for an input, from a .npy file or an ONNX .pb tensor; may be repeated", "NAME=FILE");
+    add_repeated(
+        command, "--input", inputs,
+        "A value for an input, from a .npy file or an ONNX .pb tensor; of a .npz all its arrays, by their names; "
+        "may be repeated",
+        "NAME=FILE|FILE.npz");
     command.add_option("--random", seed, "Make up the inputs that are not given, from this seed")->type_name("SEED");
     add_bindings(command, bindings);
 }
@@ -92,8 +96,10 @@ void add_running(CLI::App& command, RunOptions& options) {
     add_rules(command, options.rules);
     command.add_option("--output-dir", options.output_dir, "Write output_0.npy, output_1.npy ... there")
         ->type_name("DIR");
-    command.add_option("--output", options.output, "Write all outputs there, by name, as numpy.load reads them")
-        ->type_name("FILE.npz");
+    command
+        .add_option("--output", options.output,
+                    "Write all outputs there, by name, as numpy.load reads them; or one to a .npy")
+        ->type_name("FILE.npz|FILE.npy");
     add_threads(command, options.threads);
     add_work(command, options.work);
     add_cache(command, options.cache);
@@ -112,7 +118,12 @@ void add_running(CLI::App& command, RunOptions& options) {
     command.add_option("--repeat", options.repeat, "Run so often and report the times")
         ->type_name("N")
         ->check(in_range(1, 100000000));
-    command.add_option("--profile", options.profile, "Write the time of each launch there, as JSON")->type_name("FILE");
+    command
+        .add_option(
+            "--profile", options.profile,
+            "Write the time of each launch there, as JSON: medians of some warm runs (as many as --repeat), with its "
+            "operators, nodes and shapes")
+        ->type_name("FILE");
     command.add_flag("--unfused", options.unfused, "One kernel for every equation, to compare with");
 }
 

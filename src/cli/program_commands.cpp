@@ -18,6 +18,9 @@ Command add_run(CLI::App& app) {
         ->type_name("'y = softmax(x, axis: 1)'");
     add_common(*command, options->common);
     add_inputs(*command, options->inputs, options->random_seed, options->bindings);
+    add_repeated(*command, "--input-type", options->input_types,
+                 "The type of an input of --call that no file gives; with --random it is made up; repeated",
+                 "'x=float32[batch, 10]'");
     add_running(*command, *options);
     auto* system = add_system(*command, options->system, options->place);
     for (const char* other : {"--backend", "--plugin", "--profile", "--unfused"})
@@ -30,7 +33,8 @@ Command add_run(CLI::App& app) {
         "  heddle run model.onnx --input x=x.npy --output-dir out --repeat 100\n"
         "  heddle run model.onnx --random 1 --system two.json --place logits=c0 --placement\n"
         "  heddle run model.onnx --random 1 --library my_rules.yaml --rule 'my_rules::*'\n"
-        "  heddle run --library my.yaml --call 'y = swish(x); z = add2(y, x)' --input x=x.npy\n");
+        "  heddle run --library my.yaml --call 'y = swish(x); z = add2(y, x)' --input x=x.npy\n"
+        "  heddle run --call 'softmax(x)' --input-type 'x=float32[9, 100]' --random 1 --output y.npy\n");
     return {command, &options->common, [options] { return run_model(*options); }};
 }
 
@@ -38,7 +42,15 @@ Command add_compare(CLI::App& app) {
     auto options = std::make_shared<CompareOptions>();
     auto* command =
         app.add_subcommand("compare", "Compare what a model's kernels compute with an independent computation");
-    command->add_option("model", options->model, "An ONNX model")->required()->type_name("MODEL.onnx");
+    auto* model = command->add_option("model", options->model, "An ONNX model");
+    model->type_name("MODEL.onnx");
+    auto* call = command->add_option("--call", options->call, "Instead of a model: calls of operators");
+    call->type_name("'y = softmax(x, axis: 1)'")->excludes(model);
+    add_repeated(*command, "--input-type", options->input_types, "The type of an input of --call that no file gives",
+                 "'x=float32[batch, 10]'");
+    command->callback([model, call] {
+        if (model->empty() && call->empty()) throw CLI::RequiredError("model");
+    });
     command
         ->add_option("--with", options->with,
                      "reference: the interpreter, tensor by tensor; unfused: a plan without fusion; "
@@ -55,6 +67,7 @@ Command add_compare(CLI::App& app) {
     command->footer(
         "Examples:\n"
         "  heddle compare model.onnx --with reference --random 1 --bind batch=2\n"
+        "  heddle compare --call 'softmax(x)' --input-type 'x=float32[9, 100]' --with reference --random 1\n"
         "  heddle compare model.onnx --with test_data_set_0       (input_0.pb ... and output_0.pb ... there)\n"
         "Exit status 1 if anything is outside of its bound.\n");
     return {command, &options->common, [options] { return compare_model(*options); }};
@@ -148,8 +161,11 @@ Command add_compile(CLI::App& app) {
                              "Where weights lie: in it (but C of more than 16 MB of them), or in a file to be mapped"),
         {"inside", "beside"});
     for (const char* other : {"--emit", "--weights"}) system->excludes(command->get_option(other));
-    command->add_option("--cc", options->compiler, "The C compiler that makes the part around the kernels, and links")
-        ->capture_default_str()
+    command
+        ->add_option(
+            "--cc", options->compiler,
+            "The C compiler that makes the part around the kernels, and links (cc; for other machines the usual "
+            "one, such as aarch64-linux-gnu-gcc)")
         ->type_name("PROGRAM");
     add_repeated(*command, "--cc-flag", options->flags, "A flag for it; repeated", "FLAG");
     add_common(*command, options->common);

@@ -12,6 +12,9 @@
 
 namespace heddle::equations {
 
+// Of an equation alone that reads and writes more buffers than this, parts become equations of their own.
+void limit_buffers(System& system, int64_t most);
+
 // A kernel: which equations, over which common axes.
 struct Kernel {
     std::vector<int32_t> equations;  // in order

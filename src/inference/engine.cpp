@@ -51,6 +51,7 @@ bool is_mistake(const Diagnostic& problem) {
 
 Result<std::shared_ptr<const runtime::Executable>> compile(const Graph& graph, Engine& engine,
                                                            const plan::PlanOptions& options) {
+    if (auto fine = plan::check_placements(graph); !fine) return fail(std::move(fine.error()));
     if (auto fine = check_work(graph, engine.work.operations, 1, engine.work.option); !fine)
         return fail(std::move(fine.error()));
     auto made = code_of(plan::make_plan(graph, engine.target, options), engine, options.progress);

@@ -313,6 +313,7 @@ private:
         names_.coordinates_allowed = names_.fill_allowed = true;
         check_static(tensor.ipf);
         names_.coordinates_allowed = names_.fill_allowed = false;
+        if (tensor.reads) check_static(tensor.reads);
     }
 
     // A composition's parts say what it leaves open.

@@ -55,6 +55,7 @@ void for_each_tree(Template& made, const Visit& replace) {
             replace(tensor.shape);
             replace(tensor.dtype);
             replace(tensor.ipf);
+            replace(tensor.reads);
         }
     }
     for (Requirement& requirement : made.requirements) replace(requirement.condition);

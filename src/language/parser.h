@@ -30,6 +30,7 @@ public:
     // ---- shape patterns, index projection functions, tensor types (parser_pattern.cpp)
     SyntaxPointer pattern();
     SyntaxPointer ipf();
+    void need_told(const SyntaxPointer& rows);
     struct TensorType {
         SyntaxPointer dtype, shape;  // shape is null if there is none
         bool optional = false, variadic = false;

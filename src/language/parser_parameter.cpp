@@ -174,7 +174,7 @@ KernelRow Parser::kernel_row() {
     row.arguments = type_words();
     expect("->");
     row.results = type_words();
-    expect(")");
+    const bool around = !accept(")");  // the bracket around the whole row: (placement, (A) -> B => [..] => kernel)
     expect("=>");
     Token open = peek();
     expect("[");
@@ -197,8 +197,10 @@ KernelRow Parser::kernel_row() {
     check(row.result_flavours.size(), row.results.size(), "result types");
     do {
         expect("=>");
+        if (at_word("Self") && peek(1).is("::")) take(), take();  // a kernel of the operator itself
         row.stages.push_back(take_name("a kernel's name").text);
-    } while (!at_end());
+    } while (around ? !accept(")") : !at_end());
+    expect_end();
     return row;
 }
 

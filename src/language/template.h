@@ -45,6 +45,9 @@ struct TensorSpec {
     // A static expression: $name (binds in an input), a dtype's bare name, a call. Null if not given: any dtype.
     SyntaxPointer dtype;
     SyntaxPointer ipf;  // rows, diagonal or structured; null if not given
+    // A variadic input of a template without a body: the tensor that an operation of the `each` reads, or a list of them.
+    // Null: all.
+    SyntaxPointer reads;
     std::string placement;
     Flavour flavour = Flavour::any;
     bool optional = false;

@@ -34,6 +34,7 @@ public:
     Result<Plan> build() {
         if (options_.passes) options_.passes(system_);
         if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
+        limit_buffers(system_, target_.maximum_buffers);
         partition_ = fuse(system_, target_, {.fuse = options_.fuse, .apart = attempt_.apart});
         if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
         const auto kernels = static_cast<int64_t>(partition_.kernels.size());
@@ -49,7 +50,7 @@ public:
         if (!options_.keep_all) find_overwrites();
         if (auto done = add_kernels(); !done) return fail(std::move(done.error()));
         if (auto done = copy_outputs(); !done) return fail(std::move(done.error()));
-        choose_fillings(plan_, options_.keep_all);
+        find_lifetimes(plan_);
         if (auto done = add_fillings(); !done) return fail(std::move(done.error()));
         place_memory(plan_, options_.keep_all);
         return std::move(plan_);
@@ -228,7 +229,7 @@ private:
             buffer.kind = Kind::output;
             buffer.index = output_of_.at(t);
         } else {
-            buffer.kind = map.has_margins() ? Kind::margins : Kind::workspace;
+            buffer.kind = Kind::workspace;
         }
         return known = add_buffer(std::move(buffer), t);
     }
@@ -510,13 +511,13 @@ private:
         return {};
     }
 
-    // Margins that another buffer spoils are filled beside what first writes inside of them.
+    // Beside what first writes inside of them.
     Result<void> add_fillings() {
         for (TensorIndex t(0); t < next_id<TensorIndex>(system_.tensors); t++) {
             const int32_t index = buffer_of_[static_cast<size_t>(t)];
             if (index < 0) continue;
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(index)];
-            if (!is_filled_in_runs(buffer)) continue;
+            if (!buffer.is_filled()) continue;
             auto placed = place(form_margins(buffer.storage, buffer.dtype), {index}, buffer.name + " margins", true);
             if (!placed) return fail(std::move(placed.error()));
             placed->launch.fills = true;

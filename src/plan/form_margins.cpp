@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "plan/kernel_former.h"
 #include "plan/merge_axes.h"
 
@@ -48,14 +50,18 @@ public:
                                    .filling = map.filling,
                                    .aligned = false};
         int64_t hint_stride = 1;
+        for (size_t i = 0; i < runs_.size(); i++, hint_stride *= 2 * many)
+            hint_strides_.insert(hint_strides_.begin(), hint_stride);
         for (const Run& run : runs_) {
+            const bool is_last = &run == &runs_.back();
+            const int64_t most = std::max(run.before, run.after), inside = is_last ? many : rows,
+                          side = is_last && most >= many / 8 ? many : few;
             tensor.dimensions.push_back({run.inside, run.stride, run.before, run.after});
-            inside_.push_back(add_axis(run.inside, hint(run)));
-            all_.push_back(add_axis(run.all(), hint(run)));
-            before_.push_back(add_axis(run.before, is_last(run) && run.before >= many / 8 ? many : few));
-            after_.push_back(add_axis(run.after, is_last(run) && run.after >= many / 8 ? many : few));
+            inside_.push_back(add_axis(run.inside, inside));
+            all_.push_back(add_axis(run.all(), inside));
+            before_.push_back(add_axis(run.before, side));
+            after_.push_back(add_axis(run.after, side));
         }
-        for (size_t i = runs_.size(); i-- > 0; hint_stride *= 2 * many) hint_strides_.insert(hint_strides_.begin(), hint_stride);
         kernel_.tensors.push_back(std::move(tensor));
     }
 
@@ -71,9 +77,6 @@ public:
     }
 
 private:
-    bool is_last(const Run& run) const { return &run == &runs_.back(); }
-    int64_t hint(const Run& run) const { return is_last(run) ? many : rows; }
-
     sched::AxisId add_axis(int64_t extent, int64_t hint) {
         return kernel_.add_axis({.extent = extent, .named = true, .hint = hint});
     }

@@ -19,8 +19,8 @@ using Kind = Syntax::Kind;
 constexpr size_t most_tries = 4'000;
 constexpr int most_repairs = 24;
 
-// Sizes in the order in which names ask for them. The first five have none below 3.
-constexpr std::array<std::array<int64_t, 7>, 13> schemes = {{{7, 6, 5, 4, 3, 8, 9},
+// Sizes in the order in which names ask for them. The first ten have none below 3.
+constexpr std::array<std::array<int64_t, 7>, 14> schemes = {{{7, 6, 5, 4, 3, 8, 9},
                                                              {4, 4, 4, 4, 4, 4, 4},
                                                              {6, 6, 6, 6, 6, 6, 6},
                                                              {3, 4, 5, 6, 7, 8, 9},
@@ -29,12 +29,13 @@ constexpr std::array<std::array<int64_t, 7>, 13> schemes = {{{7, 6, 5, 4, 3, 8, 
                                                              {4, 8, 16, 4, 8, 16, 4},
                                                              {24, 12, 6, 3, 24, 12, 6},
                                                              {3, 6, 12, 24, 3, 6, 12},
+                                                             {6, 12, 8, 4, 3, 5, 7},
                                                              {2, 2, 2, 2, 2, 2, 2},
                                                              {1, 1, 1, 1, 1, 1, 1},
                                                              {1, 3, 2, 1, 3, 2, 1},
                                                              {0, 0, 0, 0, 0, 0, 0}}};
-constexpr size_t plain_schemes = 9;
-constexpr std::array<uint8_t, 6> different_schemes = {0, 3, 5, 6, 7, 8};
+constexpr size_t plain_schemes = 10;
+constexpr std::array<uint8_t, 7> different_schemes = {0, 3, 5, 6, 7, 8, 9};
 
 constexpr std::array usual_dtypes = {DType::float32,  DType::int32,  DType::int64, DType::complex64,  DType::boolean,
                                      DType::float64,  DType::uint8,  DType::float16, DType::complex128, DType::int8,
@@ -62,6 +63,20 @@ std::vector<StaticValue> texts_of(const Template& metakernel) {
     return texts;
 }
 
+// What the type's range allows, as far as its bounds are literals, which are among the values then.
+void keep_within(std::vector<StaticValue>& values, const ParameterType& type) {
+    const auto literal = [](const SyntaxPointer& bound) -> std::optional<StaticValue> {
+        if (bound && bound->kind == Kind::integer) return StaticValue::of(bound->integer);
+        return std::nullopt;
+    };
+    const auto lowest = literal(type.lowest), highest = literal(type.highest);
+    std::erase_if(values, [&](const StaticValue& value) {
+        return (lowest && value.number() < lowest->number()) || (highest && value.number() > highest->number());
+    });
+    for (const auto& bound : {lowest, highest})
+        if (bound && std::ranges::find(values, *bound) == values.end()) values.push_back(*bound);
+}
+
 }  // namespace
 
 std::vector<StaticValue> scalars_of(const Template& metakernel, const ParameterType& type) {
@@ -70,10 +85,12 @@ std::vector<StaticValue> scalars_of(const Template& metakernel, const ParameterT
     switch (type.kind) {
     case integer:
         for (int64_t value : integers) values.push_back(StaticValue::of(value));
+        keep_within(values, type);
         break;
     case real:
     case number:
         for (double value : reals) values.push_back(StaticValue::of(value));
+        keep_within(values, type);
         break;
     case boolean: values = {StaticValue::of(false), StaticValue::of(true)}; break;
     case string: return texts_of(metakernel);
@@ -397,9 +414,10 @@ private:
         return from_.dtypes_of(input.dtype->text)[chosen(Choice::Kind::dtype, input.dtype->text)];
     }
 
-    int64_t rank_of(const std::string& name, bool alone) const {
+    int64_t rank_of(const std::string& name, bool alone, bool concrete) const {
         constexpr std::array<int64_t, 5> among = {1, 2, 0, 3, 4}, whole = {2, 1, 3, 0, 4};
         constexpr std::array<int64_t, 4> of_all = {-1, 0, 2, 3};
+        if (concrete) return chosen(Choice::Kind::rank, name) == 0 ? 0 : 1;  // an axis, or a list of them
         const size_t own = chosen(Choice::Kind::rank, name), all = chosen(Choice::Kind::rank, "");
         return own == 0 && all > 0 ? of_all[all] : (alone ? whole : among)[own];
     }
@@ -412,7 +430,7 @@ private:
             if (input.shape)
                 add_dimensions(input, i, concrete, type);
             else
-                for (int64_t rank = rank_of(input.name, true); rank > 0; --rank) type.shape.emplace_back(fresh());
+                for (int64_t rank = rank_of(input.name, true, concrete); rank > 0; --rank) type.shape.emplace_back(fresh());
             if (!concrete && first_shape_.empty()) first_shape_ = type.extents();
             use_.tensors[input.name].push_back(std::move(type));
         }
@@ -429,7 +447,7 @@ private:
         };
         for (const SyntaxPointer& dimension : dimensions) {
             if (is_open(*dimension)) {
-                const auto& sizes = several(input, *dimension, dimensions.size() == 1);
+                const auto& sizes = several(input, *dimension, dimensions.size() == 1, concrete);
                 for (size_t i = 0; i < sizes.size(); ++i) add(fmt::format("{}...{}", dimension->text, i), sizes[i]);
             } else if (dimension->kind == Kind::dimension && dimension->collector.empty()) {
                 if (concrete) {
@@ -446,11 +464,11 @@ private:
         }
     }
 
-    std::vector<int64_t> several(const TensorSpec& input, const Syntax& open, bool alone) {
+    std::vector<int64_t> several(const TensorSpec& input, const Syntax& open, bool alone, bool concrete) {
         const bool shared = open.kind == Kind::dimensions && open.collector.empty();
         if (shared)
             if (const auto known = several_.find(open.text); known != several_.end()) return known->second;
-        int64_t count = rank_of(rank_name(input, open), alone);
+        int64_t count = rank_of(rank_name(input, open), alone, concrete);
         if (!open.children.empty()) count = std::clamp<int64_t>(value_of(*open.children[0]).value_or(count), 0, 8);
         std::vector<int64_t> sizes;
         for (; count > 0; --count) sizes.push_back(fresh());
@@ -544,6 +562,36 @@ std::optional<MadeUpUse> MadeUpUses::next() {
     return std::nullopt;
 }
 
+// Whether an open list of dimensions has none in a use.
+bool MadeUpUses::is_empty(const MadeUpUse& use, const Choice& rank) const {
+    const auto bound = AppliedUse(metakernel_, library_, use).bind();
+    if (!bound) return false;
+    const auto sizes = (*bound)->lookup(rank.name.substr(1), metakernel_.place);
+    return sizes && sizes->is_list() && sizes->list().empty();
+}
+
+// Likely to have some: by the choice itself, or by an axis that an ellipsis is counted by.
+std::vector<MadeUpUses::Choices> MadeUpUses::with_dimensions(const Choices& of, size_t rank) const {
+    std::vector<Choices> all;
+    for (const uint8_t scheme : {0, 1})
+        for (const uint8_t dimensions : {0, 1}) {
+            all.push_back(of);
+            all.back()[0] = scheme;
+            all.back()[rank] = dimensions;
+        }
+    for (size_t i = 0, plain = all.size(); i < choices_.size(); ++i) {
+        const Parameter* parameter =
+            choices_[i].kind == Choice::Kind::parameter ? metakernel_.parameter(choices_[i].name) : nullptr;
+        if (!parameter || parameter->type.kind != ParameterType::Kind::axis) continue;
+        for (size_t at = 0; at < plain; ++at)
+            for (const int axis : {0, 1}) {
+                all.push_back(all[at]);
+                all.back()[i] = static_cast<uint8_t>(axis + (parameter->default_value ? 1 : 0));
+            }
+    }
+    return all;
+}
+
 bool MadeUpUses::is_of_values(const std::string& open) const {
     bool found = false;
     for (const TensorSpec& input : metakernel_.inputs)
@@ -574,16 +622,10 @@ std::vector<Chance> MadeUpUses::chances_of(const MadeUpUse& use) {
     for (size_t i = 0; i < choices_.size() && !has_text; ++i) {
         const std::string& name = choices_[i].name;
         if (choices_[i].kind != Choice::Kind::rank || !name.starts_with("$") || is_of_values(name.substr(1))) continue;
-        const bool empty = use.named.lower_bound(name.substr(1) + "...") == use.named.lower_bound(name.substr(1) + "../");
-        if (!empty) continue;
+        if (!is_empty(use, choices_[i])) continue;
         Chance& rank = chances.emplace_back(Chance{"no dimensions of " + name, {}});
-        Choices chosen = use.choices;
-        for (const uint8_t scheme : {0, 1})
-            for (const uint8_t dimensions : {0, 1}) {
-                chosen[0] = scheme;
-                chosen[i] = dimensions;
-                add_if_it_fits(chosen, rank.others);
-            }
+        for (const Choices& chosen : with_dimensions(use.choices, i)) add_if_it_fits(chosen, rank.others);
+        std::erase_if(rank.others, [&](const MadeUpUse& other) { return is_empty(other, choices_[i]); });
     }
     return chances;
 }

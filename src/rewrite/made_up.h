@@ -91,6 +91,8 @@ private:
     };
 
     void find_choices();
+    bool is_empty(const MadeUpUse& use, const Choice& rank) const;
+    std::vector<Choices> with_dimensions(const Choices& of, size_t rank) const;
     bool is_of_values(const std::string& open) const;
     void add_if_it_fits(const Choices& chosen, std::vector<MadeUpUse>& uses);
     void begin();

@@ -46,6 +46,12 @@ void add_context(Diagnostics& problems, const std::string& context) {
     for (Diagnostic& problem : problems) problem.contexts.push_back({context, {}});
 }
 
+bool has_elements(const MadeUpUse& use) {
+    return std::ranges::all_of(use.tensors, [](const auto& input) {
+        return std::ranges::all_of(input.second, [](const TensorType& type) { return type.elements() > 0; });
+    });
+}
+
 // Tries uses until one works that is not too small to say much.
 class Search {
 public:
@@ -63,7 +69,7 @@ public:
                 Diagnostics problems = failure_of(*use);
                 if (problems.empty()) {
                     if (use->plain) return works_in_general(*use);
-                    small_ = std::move(use);
+                    if (has_elements(*use)) small_ = std::move(use);
                     break;
                 }
                 auto next = uses_.mended(*use, problems);
@@ -122,13 +128,16 @@ private:
         if (metakernel_.is_composition()) return true;
         for (const Chance& chance : uses_.chances_of(use)) {
             std::optional<std::pair<Diagnostics, const MadeUpUse*>> refused;
-            bool all = chance.others.size() > 1;
+            int count = 0;
+            bool works = false;
             for (const MadeUpUse& other : chance.others) {
-                Diagnostics problems = all ? failure_of(other) : Diagnostics{};
-                all = all && !problems.empty() && stage_of(problems) < Stage::sizes;
-                if (all && !refused) refused = {std::move(problems), &other};
+                Diagnostics problems = works ? Diagnostics{} : failure_of(other);
+                works = works || problems.empty();
+                if (works || stage_of(problems) >= Stage::sizes) continue;
+                ++count;
+                if (!refused) refused = {std::move(problems), &other};
             }
-            if (!all) continue;
+            if (works || count < 2) continue;
             chance_ = chance.only;
             failure_.clear();
             add(std::move(refused->first), *refused->second);

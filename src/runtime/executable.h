@@ -117,14 +117,12 @@ public:
     int64_t bytes() const;  // that a run needs of the arena
 
 private:
-    Result<void> fill_new_margins();
     Result<void> stage_inputs(const std::vector<TensorData>& inputs);
     Result<void> take_outputs(std::vector<TensorData>& outputs) const;
 
     std::shared_ptr<const Executable> executable_;
     std::shared_ptr<ThreadPool> pool_;
     std::shared_ptr<Arena> arena_;
-    Arena::User user_;
     Result<void> expected_;
     std::vector<std::shared_ptr<std::byte>> staged_;  // by buffer: inputs and outputs on the device
     std::vector<LaunchTime>* profile_ = nullptr;

@@ -357,6 +357,21 @@ Result<BodyResult> BodyBuilder::finished() {
     return result;
 }
 
+// What does not depend on what the types of states were assumed to be, where there is such a mistake: the others follow
+// from it. Else what was found behind the other's first one, which is none then.
+Diagnostics found_by_both(Diagnostics of_integers, Diagnostics of_reals) {
+    auto is_found = [&](const Diagnostic& problem) {
+        return std::ranges::any_of(of_reals, [&](const Diagnostic& other) {
+            return other.code == problem.code && other.place.source == problem.place.source &&
+                   other.place.offset == problem.place.offset;
+        });
+    };
+    if (std::ranges::none_of(of_integers, is_found))
+        return of_reals[0].place.offset > of_integers[0].place.offset ? std::move(of_reals) : std::move(of_integers);
+    std::erase_if(of_integers, [&](const Diagnostic& problem) { return !is_found(problem); });
+    return of_integers;
+}
+
 Result<BodyResult> build_body(Environment& environment, std::vector<EquationBox>& written) {
     // A state's equation reads the state: its type is found by building with the types that are known so far.
     // What its reads reach is found in the same way.
@@ -373,7 +388,7 @@ Result<BodyResult> build_body(Environment& environment, std::vector<EquationBox>
         } else if (result || !builder.assumed()) {
             return result;
         } else if (of_integers) {
-            return std::move(*of_integers);
+            return fail(found_by_both(std::move(of_integers->error()), std::move(result.error())));
         } else {
             of_integers = std::move(result);  // a mean, say, is of reals alone
         }

@@ -167,6 +167,7 @@ private:
     Value within_parts(const Generators& generators, const Scope& scope);
     Value filtered(const std::string& reducer, const Value& filter, const Value& term, const Place& place);
     Value mean(const Value& sum, int64_t count, const Place& place);
+    Value mean(const Value& sum, Element count, const Place& place);
     void need_reducible(const std::string& reducer, Element operand, const Place& place);
 
     Environment& environment_;

@@ -19,6 +19,7 @@ public:
 
     NodeId add(NodeId, Node node) { return nodes_.add(node); }
     std::optional<NodeId> replaced(NodeId id) {
+        if (from_.node(id).kind == Node::Kind::previous) return step_before(id);
         if (from_.node(id).kind != Node::Kind::variable) return std::nullopt;
         const auto found = by_.find(from_.node(id).variable());
         return found == by_.end() ? std::nullopt : std::optional(found->second);
@@ -35,6 +36,17 @@ public:
     }
 
 private:
+    // The step before is one by the scan's own variable; at another step the state is an array, with its first value
+    // in front.
+    std::optional<NodeId> step_before(NodeId id) {
+        const Node node = from_.node(id);
+        const auto step = by_.find(from_.local(node.local()).variables[0]);
+        if (step == by_.end()) return std::nullopt;
+        NodeList at = {step->second};
+        for (NodeId operand : node.operands) at.push_back(value(operand));
+        return nodes_.local(node.local(), node.dtype, std::move(at));
+    }
+
     Body& body_;
     BodyNodes& nodes_;
     const std::map<VariableId, NodeId>& by_;

@@ -355,7 +355,11 @@ Value Operations::table(const Value& base, const Value& index, const Place& plac
         Diagnostic diagnostic = error("symbolic.table", place, "this list cannot be looked up by a variable");
         diagnostic.expected = fmt::format("a list of 1 to {} numbers", longest_table);
         diagnostic.found = std::move(found);
-        diagnostic.remedy = "pass the table as an input tensor";
+        const bool nested = !entries.empty() && entries[0].is_list();
+        diagnostic.remedy = nested ? fmt::format("write the list flat, one row after the other, and look up {} * i + j",
+                                                 entries[0].list().size())
+                                   : "pass the table as an input tensor";
+        if (nested) diagnostic.expected += ", no lists among them";
         throw EvaluationFailure{{std::move(diagnostic)}};
     };
     const Body& body = elements_->nodes().body();

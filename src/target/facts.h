@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -45,6 +46,7 @@ struct InstructionSet {
     std::string baseline;             // the CPU whose features all have
     std::vector<std::string> levels;  // CPU names that say what there is at least, and not which CPU it is
     std::vector<std::string> abis;
+    std::vector<JsonValue> compilers;         // rules: {"os", "abi", "program", "package"}; the first that holds
     std::vector<JsonValue> triples, vectors;  // rules: {"all": [features], what follows}; the first that holds
     std::set<std::string, std::less<>> features;
     std::map<std::string, std::string, std::less<>> implied;  // by features: others, with blanks between
@@ -77,6 +79,13 @@ std::vector<std::string> cpus_within(std::string_view arch, const std::set<std::
 // Fills what follows from other fields and is not known: a name, the architecture from the CPU's name; vectors, caches, speeds
 // of a core and limits of workgroups from these names and features. `target.origins` says what from what.
 void derive(Target& target);
+
+// The C compiler that makes programs for a target on another machine, and Debian's package of it, if there is one.
+struct CrossCompiler {
+    std::string program, package;
+};
+// Null: none is known.
+std::optional<CrossCompiler> cross_compiler(const Target& target);
 
 // LLVM's triple of machine code, as "thumbv7em-none-eabihf"; empty where the architecture is not known.
 std::string llvm_triple(const Target& target);

@@ -73,7 +73,7 @@ TEST_F(Draw, launches_with_their_times) {
     ASSERT_EQ(outcome.status, 0) << outcome.errors;
     std::string svg = read("model.svg");
     EXPECT_TRUE(well_formed(svg));
-    EXPECT_CONTAINS(svg, "ms in launches, each the median of 5 runs; 1 thread, made-up inputs");
+    EXPECT_CONTAINS(svg, "ms in launches, each the median of 10 runs; 1 thread, made-up inputs");
     EXPECT_CONTAINS(svg, "us, 100.0 %");
     ASSERT_TRUE(write_npy(path("x.npy"), TensorData(DType::float32, {5, 4})));
     outcome = draw(model, "given.svg", {"--input", "x=" + path("x.npy"), "--fused", "--profile"});

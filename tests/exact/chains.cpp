@@ -92,7 +92,7 @@ std::vector<Case> exact_triples(DType dtype) {
     return cases;
 }
 
-std::vector<Case> pairs_of_functions(DType dtype, int every) {
+std::vector<Case> pairs_of_functions(DType dtype) {
     const std::vector<std::string> functions = mathematical_forms();
     std::vector<std::string> all = functions;
     all.insert(all.end(), exact_forms.begin(), exact_forms.end());
@@ -102,7 +102,7 @@ std::vector<Case> pairs_of_functions(DType dtype, int every) {
     for (size_t i = 0; i < all.size(); i++) {
         const auto& outer = i < functions.size() ? all : functions;
         for (size_t begin = 0; begin < outer.size(); begin += together) {
-            if (number++ % static_cast<size_t>(every) != 0) continue;
+            number++;
             const std::vector<std::string> some(
                 outer.begin() + static_cast<ptrdiff_t>(begin),
                 outer.begin() + static_cast<ptrdiff_t>(std::min(outer.size(), begin + together)));

@@ -10,8 +10,8 @@ namespace {
 constexpr std::array reals = {DType::float32, DType::float64, DType::float16, DType::bfloat16};
 constexpr std::array integers = {DType::int8,  DType::int16,  DType::int32,  DType::int64,
                                  DType::uint8, DType::uint16, DType::uint32, DType::uint64};
-constexpr std::array<const char*, 17> literals = {"1",      "2",        "3",       "0.5",  "0.1",   "7",
-                                                  "0.25",   "1e-3",     "10",      "-1",   "1 / 3", "4096.5",
+constexpr std::array<const char*, 17> literals = {"1",      "2",        "3",       "0.5",  "0.1",     "7",
+                                                  "0.25",   "1e-3",     "10",      "-1",   "1.0 / 3", "4096.5",
                                                   "2 ^ 20", "16777217", "1000003", "1e30", "-0.75"};
 
 enum class Kind : uint8_t { real, integer, truth };

@@ -1,6 +1,9 @@
 // Random bodies without reductions and mathematical functions: compiled, fused and not, by LLVM and by the C compiler, they give
 // the interpreter's bits. So do all triples of functions whose roundings are stated, and casts at ties; mathematical functions
 // of functions are within their bounds. Exit status 1 where one is not, or is refused.
+#include <algorithm>
+#include <iterator>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -12,7 +15,7 @@ namespace {
 
 struct Options {
     uint64_t seed = 1;
-    int count = 1000, together = 50, every = 20, pairs = 1;
+    int count = 1000, together = 50, every = 20, share = 1;
     bool print = false, chains = false;
 };
 
@@ -43,16 +46,12 @@ void run_bodies(Runner& runner, const Options& options) {
 }
 
 void run_chains(Runner& runner, const Options& options) {
-    for (const DType dtype : {DType::float32, DType::float64, DType::float16}) {
-        const std::vector<Case> triples = exact_triples(dtype);
-        for (size_t i = 0; i < triples.size(); i++) {
-            if (dtype == DType::float32 || i % 8 == 0) runner.run(triples[i]);
-        }
-    }
-    for (const DType dtype : {DType::float32, DType::float64}) {
-        for (const Case& made : pairs_of_functions(dtype, options.pairs * (dtype == DType::float64 ? 4 : 1)))
-            runner.run(made);
-    }
+    std::vector<Case> all;
+    for (const DType dtype : {DType::float32, DType::float64, DType::float16})
+        std::ranges::move(exact_triples(dtype), std::back_inserter(all));
+    for (const DType dtype : {DType::float32, DType::float64})
+        std::ranges::move(pairs_of_functions(dtype), std::back_inserter(all));
+    for (size_t i = 0; i < all.size(); i += static_cast<size_t>(options.share)) runner.run(all[i]);
     for (const Case& made : casts()) runner.run(made);
 }
 
@@ -77,7 +76,7 @@ int main(int count, char** arguments) {
     app.add_option("--together", options.together, "bodies of one program");
     app.add_option("--c-every", options.every, "each so many programs goes through the C compiler, 0: none");
     app.add_flag("--chains", options.chains, "triples and pairs of functions, and casts, in place of random bodies");
-    app.add_option("--pairs", options.pairs, "each so many of the pairs with mathematical functions");
+    app.add_option("--share", options.share, "each so many of the triples and pairs");
     app.add_flag("--print", options.print);
     CLI11_PARSE(app, count, arguments);
     return heddle::exact::run(options);

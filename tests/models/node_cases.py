@@ -179,7 +179,7 @@ def attribute(r, operator, name, schema, rank, spatial_rank):
         return [int(a) for a in r.integers(1, 3, spatial_rank)]
     if name == "pads":
         return [int(a) for a in r.integers(0, 2, 2 * spatial_rank)]
-    if name in ("to", "dtype"):
+    if name in ("to", "dtype", "output_datatype"):
         return int(r.choice([1, 2, 3, 6, 7, 9, 10, 11]))
     if kind == AttributeProto.INT:
         default = schema.default_value.i if schema.default_value.name else 1
@@ -219,10 +219,47 @@ def kinds_of(r, schema):
     return chosen
 
 
-def draw(r, operators=None, wildness=0.1):
+def operators(names=()):
+    return [name for name in sorted(set(templates()) - LEFT_OUT) if not names or name in names]
+
+
+def undefined(case):
+    """Why ONNX does not say what the result is; empty: it does."""
+    kinds = {name: value.dtype.kind for name, value in case.inputs.items() if value is not None}
+    if case.operator == "Pow" and kinds["X"] in "iu" and kinds["Y"] not in "iu":
+        return "a float that no integer is near"
+    if any(isinstance(value, float) and not np.isfinite(value) for value in case.attributes.values()):
+        return "an attribute that is no finite number"
+    if case.operator.startswith("ReduceLog") and kinds["data"] in "iu":
+        return "a logarithm that no integer is near"
+    if case.operator in ("Cast", "CastLike", "QuantizeLinear"):
+        return "a number outside the range of the type"
+    same = case.attributes.get("auto_pad", "NOTSET").startswith("SAME")
+    if same and max(case.attributes.get("strides", [1])) > 1 and case.operator == "Conv":
+        return "padding below zero where strides are longer than windows: each runtime crops elsewhere"
+    if case.operator == "MaxPool" and case.attributes.get("auto_pad", "NOTSET").startswith("SAME") and "dilations" in case.attributes:
+        return "ONNX Runtime leaves dilations out of the size"
+    return ""
+
+
+def edges(case):
+    """(attribute, values) for each attribute of the operator: at the edges of what it allows, and beyond."""
+    for name, formal in defs.get_schema(case.operator, case.opset, "").attributes.items():
+        given = case.attributes.get(name)
+        if formal.type == AttributeProto.INT:
+            yield name, WILD
+        elif formal.type == AttributeProto.FLOAT:
+            yield name, (0.0, -1.0, float("inf"), float("nan"))
+        elif formal.type == AttributeProto.STRING:
+            yield name, ("", "no such word")
+        elif formal.type == AttributeProto.INTS:
+            length = len(given) if given else 2
+            yield name, [[value] * length for value in WILD] + [[1] * 1000]
+
+
+def draw(r, names=None, wildness=0.1):
     """A case, or nothing where this operator has no types of ours at this opset."""
-    known = sorted(set(templates()) - LEFT_OUT)
-    operator = str(r.choice([name for name in known if not operators or name in operators]))
+    operator = str(r.choice(operators(names)))
     opset = int(r.integers(7, 24))
     try:
         schema = defs.get_schema(operator, opset, "")

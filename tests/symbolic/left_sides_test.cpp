@@ -206,6 +206,10 @@ TEST(LeftSides, GoBackwardsAndBetweenOneAnother) {
     EXPECT_EQ(found("t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[]\"\n  outputs: {y: \"$T[$n]\"}\n  body: |\n"
                     "    scan t < $n:\n      s[t] = s[t - 1] + x[t] from 0\n      y[$n - 1 - t] = s[t]\n"),
               "10 6 3 1 0");
+    EXPECT_EQ(found("t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[]\"\n  outputs: {y: \"$T[2 * $n]\"}\n  body: |\n"
+                    "    scan t < $n:\n      s[t] = s[t - 1] + x[t] from 0\n"
+                    "      y[2 * ($n - 1 - t)] = s[t - 1]\n      y[2 * t + 1] = s[t]\n"),
+              "6 0 3 1 1 3 0 6 0 10");
     // Of other lengths, and of which one has no points.
     EXPECT_EQ(found("t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[]\"\n  outputs: {y: \"$T[$n]\"}\n  body: |\n"
                     "    for i < 3:\n      y[2 * i] = x[i]\n    for i < 2:\n      y[2 * i + 1] = 10 * x[i]\n"

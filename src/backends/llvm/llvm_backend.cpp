@@ -162,7 +162,9 @@ private:
     std::atomic<bool> open_ = true;
 };
 
-// The short pipeline: no vectoriser, no unrolling, nothing that undoes the schedule.
+// The short pipeline: no vectoriser, no unrolling, nothing that undoes the schedule. Nor LLVM's combining of instructions, which
+// rewrites comparisons and choices of floats: it took max(0, |x|) for max(0, x), changed the sign of zeros, and called functions
+// for halves (tests/exact).
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Gate& gate) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
@@ -215,7 +217,6 @@ Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, co
         return failure("backends.internal", "LLVM refuses the kernel's code", error);
     optimise(*module, machine, gate);
     for (llvm::Function& function : *module) {
-        split_extremes(function);
         if (widest == 64) count_under_masks(function);
         if (widest == 32) widen_joined_masks(function);
     }

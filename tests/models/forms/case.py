@@ -23,9 +23,10 @@ class Case:
     outputs: list  # names; an empty one is not asked for
     constant: tuple = ()  # inputs that are initializers
     tolerance: float = 1e-5  # relative to the greatest magnitude of an output
-    steps: int = 0  # by how much integers may differ
+    steps: int = 0  # by how much integers may differ: floats were rounded to them
     truth: list | None = None  # what is right, where a peer may be wrong
     notes: dict = dataclasses.field(default_factory=dict)  # what a part's DIFFERENCES ask for
+    domain: str = ""
 
     def text(self):
         shapes = {name: "none" if value is None else f"{value.dtype}{list(value.shape)}"
@@ -41,15 +42,16 @@ class Case:
         names = [name if value is not None else "" for name, value in self.inputs.items()]
         while names and not names[-1]:
             names.pop()
-        node = helper.make_node(self.operator, names, self.outputs, **self.attributes)
+        node = helper.make_node(self.operator, names, self.outputs, domain=self.domain, **self.attributes)
         kinds = {name: helper.np_dtype_to_tensor_dtype(value.dtype) for name, value in self.inputs.items() if value is not None}
         graph = helper.make_graph(
             [node], "form", [helper.make_tensor_value_info(name, kinds[name], value.shape) for name, value in self.feeds().items()],
             [onnx.ValueInfoProto(name=name) for name in self.outputs if name],
             initializer=[numpy_helper.from_array(self.inputs[name], name) for name in self.constant])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)])
+        opsets = {"": self.opset, self.domain: 1 if self.domain else self.opset}
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(*opset) for opset in opsets.items()])
         model.ir_version = 10
-        return onnx.shape_inference.infer_shapes(model)
+        return model if self.domain else onnx.shape_inference.infer_shapes(model)
 
 
 def runtime(model, case):
