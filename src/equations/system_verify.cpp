@@ -145,7 +145,8 @@ private:
     // The cover rule: mixed radix in the equation's axes plus an offset, or an axis the other way round; fills boxes_.
     void check_left(const Equation& equation) {
         const SystemTensor& tensor = system_.tensor(equation.tensor);
-        if (equation.points(arena_) == 0) return;  // it writes nothing
+        // Without points of its own it writes nothing; a reduction of no terms still writes its neutral element.
+        if (std::ranges::any_of(equation.axes, [&](AxisId axis) { return arena_.extent(axis) == 0; })) return;
         Box box;
         std::set<AxisId> used;
         for (size_t d = 0; d < equation.left.size(); d++) {

@@ -554,10 +554,11 @@ std::optional<MadeUpUse> MadeUpUses::next() {
         tried_.insert(*chosen);
         last_ = *chosen;
         MadeUpUse use = Draft(*this, *chosen).made();
-        if (!fits(use))
+        if (fits(use)) {
+            if (known_.insert(use.text()).second) return use;
+        } else if (!misfit_.empty()) {  // there is none where requirements were mended to the end
             failed(misfit_);
-        else if (known_.insert(use.text()).second)
-            return use;
+        }
     }
     return std::nullopt;
 }

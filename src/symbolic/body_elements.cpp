@@ -181,6 +181,10 @@ Element BodyElements::binary_function(ScalarOp op, Element a, Element b, const P
 
 Element BodyElements::ternary_function(ScalarOp op, Element a, Element b, Element c, const Place& place) {
     const std::string_view what = info(op).name;
+    for (const Element& operand : {a, b, c}) {
+        if (operand.weak == Element::Weak::no && is_integer(dtype(operand)))
+            refuse_types(what, operand, b, fmt::format("{} is for floats", what), "write a cast", place);
+    }
     for (Element* operand : {&a, &b, &c}) *operand = real(*operand);
     unify(a, b, what, place);
     unify(a, c, what, place);

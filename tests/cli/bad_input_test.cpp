@@ -90,7 +90,7 @@ TEST_F(BadInput, more_memory_than_there_is) {
     }
     std::string x = array("x.npy", DType::float32, {1});
     expect_error({"run", "--call", "y = expand(x, shape: [1000000, 1000000])", "--input", "x=" + x},
-                 "cli.out_of_memory");
+                 "runtime.out_of_memory", {"'y'"});
 }
 
 // Sizes that a file claims: what is more than allowed is said before anything is computed.
