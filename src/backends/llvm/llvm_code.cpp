@@ -159,7 +159,7 @@ CodeValue LlvmCode::shuffle(CodeValue a, CodeValue b, std::span<const int> lanes
     return wrap(a.dtype, static_cast<int>(lanes.size()), builder_.CreateShuffleVector(value(a), value(b), mask));
 }
 
-// What is compared with itself: whether it is a NaN (une), or a number (oeq).
+// What is compared with itself: whether it is a NaN (uno), or a number (ord).
 static llvm::Value* compared_with_itself(llvm::Value* question, llvm::CmpInst::Predicate by) {
     auto* compared = llvm::dyn_cast<llvm::FCmpInst>(question);
     const bool asks = compared && compared->getPredicate() == by && compared->getOperand(0) == compared->getOperand(1);
@@ -167,15 +167,16 @@ static llvm::Value* compared_with_itself(llvm::Value* question, llvm::CmpInst::P
 }
 // Whether there is a NaN in either (or), or in none (and): one comparison asks of both, also where the first question has been
 // joined with others.
-static llvm::Value* joined(llvm::IRBuilder<>& builder, llvm::Instruction::BinaryOps by, llvm::Value* x, llvm::Value* y) {
+static llvm::Value* joined(llvm::IRBuilder<>& builder, llvm::Instruction::BinaryOps by, llvm::Value* x,
+                           llvm::Value* y) {
     const bool of_nan = by == llvm::Instruction::Or;
-    const auto asked = of_nan ? llvm::CmpInst::FCMP_UNE : llvm::CmpInst::FCMP_OEQ;
+    const auto asked = of_nan ? llvm::CmpInst::FCMP_UNO : llvm::CmpInst::FCMP_ORD;
     llvm::Value *others = nullptr, *last = x, *second = compared_with_itself(y, asked);
     auto* before = llvm::dyn_cast<llvm::BinaryOperator>(x);
     if (before && before->getOpcode() == by) others = before->getOperand(0), last = before->getOperand(1);
     llvm::Value* const first = second ? compared_with_itself(last, asked) : nullptr;
     if (!first || first->getType() != second->getType()) return builder.CreateBinOp(by, x, y);
-    llvm::Value* both = builder.CreateFCmp(of_nan ? llvm::CmpInst::FCMP_UNO : llvm::CmpInst::FCMP_ORD, first, second);
+    llvm::Value* both = builder.CreateFCmp(asked, first, second);
     return others ? builder.CreateBinOp(by, others, both) : both;
 }
 
@@ -199,8 +200,12 @@ CodeValue LlvmCode::operation(CodeOp op, CodeValue a, CodeValue b) {
     case CodeOp::bit_xor: return result(builder_.CreateXor(x, y));
     case CodeOp::shift_left: return result(builder_.CreateShl(x, y));
     case CodeOp::shift_right: return result(is_signed ? builder_.CreateAShr(x, y) : builder_.CreateLShr(x, y));
-    case CodeOp::equal: return truth(real ? builder_.CreateFCmpOEQ(x, y) : builder_.CreateICmpEQ(x, y));
-    case CodeOp::not_equal: return truth(real ? builder_.CreateFCmpUNE(x, y) : builder_.CreateICmpNE(x, y));
+    case CodeOp::equal:
+        if (real && x == y) return truth(builder_.CreateFCmpORD(x, y));
+        return truth(real ? builder_.CreateFCmpOEQ(x, y) : builder_.CreateICmpEQ(x, y));
+    case CodeOp::not_equal:
+        if (real && x == y) return truth(builder_.CreateFCmpUNO(x, y));
+        return truth(real ? builder_.CreateFCmpUNE(x, y) : builder_.CreateICmpNE(x, y));
     case CodeOp::less:
         if (real) return truth(builder_.CreateFCmpOLT(x, y));
         return truth(is_signed ? builder_.CreateICmpSLT(x, y) : builder_.CreateICmpULT(x, y));

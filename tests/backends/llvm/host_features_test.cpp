@@ -1,6 +1,8 @@
 // What is found out of this machine's CPU, beside LLVM's own detection.
 #include <gtest/gtest.h>
 
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringRef.h>
 #include <llvm/TargetParser/Host.h>
 
 #include "target/detect_host.h"
