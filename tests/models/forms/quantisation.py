@@ -74,7 +74,8 @@ def quantized(case, to, axis, block):
     x, scale = case.inputs["x"].astype(np.float32), case.inputs["scale"].astype(np.float32)
     quotient = x / spread(scale, x.shape, axis, block)
     if case.attributes.get("precision") == 10:
-        quotient = quotient.astype(np.float16).astype(np.float32)
+        with np.errstate(over="ignore"):
+            quotient = quotient.astype(np.float16).astype(np.float32)
     if to in FLOATS_8:
         if case.attributes["saturate"]:
             high = float(ml_dtypes.finfo(to).max)
@@ -155,7 +156,15 @@ def half_scale(case):
     return case.inputs["scale"].dtype.itemsize == 2 or case.inputs["x"].dtype.itemsize == 2
 
 
+def beyond(case):
+    """Whether a float8 that has no infinity may be exceeded without saturation."""
+    return case.attributes.get("saturate") == 0 and cast_number(FLOATS_8[0]) in (
+        case.attributes.get("to"), case.attributes.get("output_dtype"), *(cast_number(value.dtype) for value in [case.inputs.get("zero")] if value is not None))
+
+
 DIFFERENCES = [
+    ("quantize", "ONNX Runtime", beyond, "464 to 496 become 448, not NaN"),
+    ("cast", "ONNX Runtime", beyond, "464 to 496 become 448, not NaN"),
     ("quantize", "reference", lambda case: half_scale(case) or case.attributes.get("precision") == 10,
      "rounds quotients of half precision to it; ONNX Runtime and we do only where `precision` says so"),
     ("quantize", "ONNX Runtime", lambda case: case.attributes.get("precision") == 10, "does not read `precision`"),
