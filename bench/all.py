@@ -21,7 +21,6 @@ PARTS = {
     "derivatives": [BENCH / "derivatives.py"],
     "shipped": [BENCH / "shipped.py"],
     "symbolic": [BUILD / "bench_symbolic"],
-    "passes": [BENCH / "passes.py"],
 }
 
 

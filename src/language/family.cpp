@@ -46,8 +46,6 @@ void for_each_tree(Template& made, const Visit& replace) {
     for (Parameter& parameter : made.params) {
         replace(parameter.type.length);
         replace(parameter.type.of);
-        replace(parameter.type.lowest);
-        replace(parameter.type.highest);
         replace(parameter.default_value);
     }
     for (auto* tensors : {&made.inputs, &made.outputs}) {
@@ -55,7 +53,6 @@ void for_each_tree(Template& made, const Visit& replace) {
             replace(tensor.shape);
             replace(tensor.dtype);
             replace(tensor.ipf);
-            replace(tensor.reads);
         }
     }
     for (Requirement& requirement : made.requirements) replace(requirement.condition);

@@ -52,21 +52,6 @@ SyntaxPointer Parser::choice_default(const ParameterType& type) {
     return finish(made, token);
 }
 
-// `>= lowest` and `<= highest`, each at most once, in any order.
-void Parser::range(ParameterType& type) {
-    using enum ParameterType::Kind;
-    while (at(">=") || at("<=")) {
-        const Token sign = take();
-        if (type.kind != integer && type.kind != real && type.kind != number) {
-            fail(place(sign), "language.parameter_type", "only numbers have a range",
-                 "leave the bound out, or make the parameter an int, a float or a number");
-        }
-        SyntaxPointer& bound = sign.is(">=") ? type.lowest : type.highest;
-        if (bound) fail(place(sign), "language.parameter_type", "this bound is given twice", "leave one of them out");
-        bound = sum();
-    }
-}
-
 Parameter Parser::parameter() {
     Parameter made;
     ParameterType& type = made.type;
@@ -107,7 +92,6 @@ Parameter Parser::parameter() {
         if (!at("]")) type.length = expression();
         expect("]");
     }
-    range(type);
     Token mark = peek();
     if (accept("?")) {
         made.default_value = finish(make(Kind::none, mark), mark);
@@ -174,7 +158,7 @@ KernelRow Parser::kernel_row() {
     row.arguments = type_words();
     expect("->");
     row.results = type_words();
-    const bool around = !accept(")");  // the bracket around the whole row: (placement, (A) -> B => [..] => kernel)
+    expect(")");
     expect("=>");
     Token open = peek();
     expect("[");
@@ -197,10 +181,8 @@ KernelRow Parser::kernel_row() {
     check(row.result_flavours.size(), row.results.size(), "result types");
     do {
         expect("=>");
-        if (at_word("Self") && peek(1).is("::")) take(), take();  // a kernel of the operator itself
         row.stages.push_back(take_name("a kernel's name").text);
-    } while (around ? !accept(")") : !at_end());
-    expect_end();
+    } while (!at_end());
     return row;
 }
 

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include "equations/equation_body.h"
-#include "equations/passes.h"
 #include "pictures/draw_parts.h"
 
 namespace heddle::pictures {

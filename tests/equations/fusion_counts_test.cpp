@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "equations/fusion.h"
-#include "equations/passes.h"
 #include "system_builder.h"
 
 namespace heddle::equations::testing {

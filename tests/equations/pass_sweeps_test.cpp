@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "equations/passes.h"
+#include "equations/fusion.h"
 
 namespace heddle::equations {
 namespace {

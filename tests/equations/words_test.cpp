@@ -5,7 +5,6 @@
 #include <random>
 
 #include "equations/fusion.h"
-#include "equations/passes.h"
 #include "helpers/run_system.h"
 #include "partition_checker.h"
 

@@ -1,6 +1,5 @@
 // A system of equations.
 #include "equations/fusion.h"
-#include "equations/passes.h"
 #include "equations/system.h"
 #include "fuzz.h"
 

@@ -3,7 +3,6 @@
 
 #include <stdexcept>
 
-#include "equations/passes.h"
 #include "evaluate/evaluate.h"
 #include "evaluate/compare.h"
 #include "helpers/codes.h"
