@@ -64,7 +64,7 @@ foreach(text manual bash zsh)
 endforeach()
 
 # All that is installed. `make build` makes it, so that cmake --install finds it.
-add_custom_target(heddle_installed DEPENDS heddle heddle_library ${texts})
+add_custom_target(heddle_installed ${in_all} DEPENDS heddle heddle_library ${texts})
 if(TARGET heddle_shared)
   add_dependencies(heddle_installed heddle_shared)
 endif()

@@ -56,7 +56,7 @@ def apply_function(tensor: Tensor, function: Any, arguments: tuple[Any, ...], op
 def _absent(name: str, tensor: Tensor, options: dict[str, Any]) -> None:
     given = f" with {', '.join(options)}" if options else ""
     _heddle.raise_traced(f"an argument of numpy.{name}{given}", repr(tensor),
-                         "call operators of the library: library.call(NAME, tensor); heddle operators lists them")
+                         "call operators of the library: library.call(NAME, tensor); library.names() lists them")
 
 
 def _operands(tensor: Tensor, values: Any) -> list[Any]:

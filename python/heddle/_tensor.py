@@ -23,6 +23,21 @@ def _calling(operator: str, swapped: bool = False) -> Callable[[Tensor, Any], An
     return apply
 
 
+def _bitwise(of_bools: str, of_integers: str, swapped: bool = False) -> Callable[[Tensor, Any], Any]:
+    bools, integers = _calling(of_bools, swapped), _calling(of_integers, swapped)
+    return lambda tensor, other: (bools if tensor.dtype == "bool" else integers)(tensor, other)
+
+
+def _quotient(swapped: bool = False) -> Callable[[Tensor, Any], Any]:
+    divided = _calling("div", swapped)
+
+    def apply(tensor: Tensor, other: Any) -> Any:
+        if tensor.dtype.startswith(("int", "uint")):  # NumPy's would be of a float type, the operator's is cut
+            _heddle.raise_option("/", "a tensor of a float type: astype makes one, and // divides integers", repr(tensor))
+        return divided(tensor, other)
+    return apply
+
+
 def axes_of(tensor: Tensor, axis: Axes) -> list[int]:
     """All of them where none is named."""
     return list(range(tensor.ndim)) if axis is None else [axis] if isinstance(axis, int) else list(axis)
@@ -101,18 +116,7 @@ class Tensor:
     __add__, __radd__ = _calling("add"), _calling("add", swapped=True)
     __sub__, __rsub__ = _calling("sub"), _calling("sub", swapped=True)
     __mul__, __rmul__ = _calling("mul"), _calling("mul", swapped=True)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._quotient(other, False)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._quotient(other, True)
-
-    def _quotient(self, other: Any, swapped: bool) -> Any:
-        if self.dtype.startswith(("int", "uint")):  # NumPy's would be of a float type, the operator's is cut
-            _heddle.raise_option("/", "a tensor of a float type: astype makes one, and // divides integers", repr(self))
-        return _calling("div", swapped)(self, other)
-
+    __truediv__, __rtruediv__ = _quotient(), _quotient(swapped=True)
     __floordiv__, __rfloordiv__ = _calling("floor_div"), _calling("floor_div", swapped=True)
     __mod__, __rmod__ = _calling("mod"), _calling("mod", swapped=True)
     __pow__, __rpow__ = _calling("power"), _calling("power", swapped=True)
@@ -121,26 +125,9 @@ class Tensor:
     __eq__, __ne__ = _calling("equal"), _calling("not_equal")  # type: ignore[assignment]  # as of arrays: by element
     __hash__ = object.__hash__
 
-    def _bitwise(self, other: Any, swapped: bool, of_bools: str, of_integers: str) -> Any:
-        return _calling(of_bools if self.dtype == "bool" else of_integers, swapped)(self, other)
-
-    def __and__(self, other: Any) -> Any:
-        return self._bitwise(other, False, "and", "bit_and")
-
-    def __rand__(self, other: Any) -> Any:
-        return self._bitwise(other, True, "and", "bit_and")
-
-    def __or__(self, other: Any) -> Any:
-        return self._bitwise(other, False, "or", "bit_or")
-
-    def __ror__(self, other: Any) -> Any:
-        return self._bitwise(other, True, "or", "bit_or")
-
-    def __xor__(self, other: Any) -> Any:
-        return self._bitwise(other, False, "xor", "bit_xor")
-
-    def __rxor__(self, other: Any) -> Any:
-        return self._bitwise(other, True, "xor", "bit_xor")
+    __and__, __rand__ = _bitwise("and", "bit_and"), _bitwise("and", "bit_and", swapped=True)
+    __or__, __ror__ = _bitwise("or", "bit_or"), _bitwise("or", "bit_or", swapped=True)
+    __xor__, __rxor__ = _bitwise("xor", "bit_xor"), _bitwise("xor", "bit_xor", swapped=True)
 
     def __invert__(self) -> Any:
         return self.graph.call("not" if self.dtype == "bool" else "bit_not", self)
