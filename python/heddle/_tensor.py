@@ -25,7 +25,10 @@ def _calling(operator: str, swapped: bool = False) -> Callable[[Tensor, Any], An
 
 def _bitwise(of_bools: str, of_integers: str, swapped: bool = False) -> Callable[[Tensor, Any], Any]:
     bools, integers = _calling(of_bools, swapped), _calling(of_integers, swapped)
-    return lambda tensor, other: (bools if tensor.dtype == "bool" else integers)(tensor, other)
+
+    def apply(tensor: Tensor, other: Any) -> Any:
+        return (bools if tensor.dtype == "bool" else integers)(tensor, other)
+    return apply
 
 
 def _quotient(swapped: bool = False) -> Callable[[Tensor, Any], Any]:
