@@ -5,7 +5,7 @@ COUNT := 20000
 SEED := 1
 PREFIX := /usr/local
 
-.PHONY: build demo test bench wheel install uninstall sanitize fuzz random setup clean
+.PHONY: build demo test bench wheel install uninstall sanitize fuzz random exact onnx-random setup clean
 
 build: setup
 	@begin=$$(date +%s); cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }; rm -f $(BUILD).log; \
@@ -29,7 +29,7 @@ test: build
 	@scripts/test $(if $(OFFLINE),--offline)
 
 bench: build
-	@cmake --build --preset release --target heddle_python bench_symbolic
+	@cmake --build --preset release --target heddle_python bench_symbolic bench_passes
 	@.venv/bin/python bench/all.py
 
 # make install PREFIX=/usr/local, and make uninstall for what was installed last.
@@ -56,6 +56,22 @@ fuzz:
 random: setup
 	@cmake --preset release >/dev/null && cmake --build --preset release --target random_programs
 	@$(BUILD)/random_programs --count $(COUNT) --seed $(SEED) --output $(BUILD)/random
+
+# make exact COUNT=100000 SEED=1: so many random bodies in which every rounding is stated, and all triples and pairs of functions.
+exact: setup
+	@cmake --preset release >/dev/null && cmake --build --preset release --target exact_bodies
+	@$(BUILD)/exact_bodies --count $(COUNT) --seed $(SEED)
+	@$(BUILD)/exact_bodies --chains
+
+# make onnx-random COUNT=5000 SEED=1: so many random models of one node against ONNX Runtime, and each attribute at its edges.
+onnx-random: build
+	@cmake --build --preset release --target heddle_python
+	@.venv/bin/python tests/models/random_nodes.py --count $(COUNT) --seed $(SEED)
+	@.venv/bin/python tests/models/random_nodes.py --attributes
+
+# make forms COUNT=300 SEED=1: so many random models of each operator that has many forms, against ONNX Runtime and the reference.
+forms: build
+	@.venv/bin/python tests/models/forms/run.py --count $(COUNT) --seed $(SEED)
 
 clean:
 	rm -rf $(BUILD) build-debug build-sanitize build-static

@@ -21,6 +21,7 @@ PARTS = {
     "derivatives": [BENCH / "derivatives.py"],
     "shipped": [BENCH / "shipped.py"],
     "symbolic": [BUILD / "bench_symbolic"],
+    "passes": [BENCH / "passes.py"],
 }
 
 

@@ -12,20 +12,39 @@
 #if defined(__FP_FAST_FMAF)
 #define heddle_fmaf __builtin_fmaf
 #else
-static inline float heddle_fmaf(float a, float b, float c) { return (float)((double)a * b + c); }
+/* The product is exact in double. A sum between two doubles becomes the one whose last bit is odd, so that it is rounded once
+   (S. Boldo, G. Melquiond, 2008). */
+static inline float heddle_fmaf(float a, float b, float c) {
+    const double p = (double)a * b, s = p + c, t = s - p, rest = (p - (s - t)) + (c - t);
+    union {
+        double real;
+        uint64_t bits;
+    } odd = {s};
+    if (rest != 0 && rest == rest && (odd.bits & 1) == 0) odd.bits += (rest > 0) == (s > 0) ? 1 : -1;
+    return (float)odd.real;
+}
 #endif
 
 #if defined(__FP_FAST_FMA)
 #define heddle_fma __builtin_fma
 #else
-/* The product's error is exact (T. J. Dekker, 1971), the sum's too (O. Moller, 1965; D. Knuth). */
+/* The product's error is exact (T. J. Dekker, 1971), the sum's too (O. Moller, 1965; D. Knuth); what is left of both is rounded to
+   odd, and the whole once (S. Boldo, G. Melquiond, 2008). Exact where the product's error is a normal number. */
 static inline double heddle_fma(double a, double b, double c) {
     const double p = a * b, split = 134217729.0;
     const double ta = split * a, tb = split * b, high_a = ta - (ta - a), high_b = tb - (tb - b);
     const double low_a = a - high_a, low_b = b - high_b;
     const double error = ((high_a * high_b - p) + high_a * low_b + low_a * high_b) + low_a * low_b;
-    const double s = p + c, t = s - p, rest = (p - (s - t)) + (c - t), fine = s + (rest + error);
-    return fine == fine ? fine : s; /* infinities, and what is too large to be split */
+    const double u = error + c, u_t = u - error, u_rest = (error - (u - u_t)) + (c - u_t);
+    const double s = p + u, t = s - p, rest = (p - (s - t)) + (u - t);
+    const double low = rest + u_rest, low_t = low - rest, low_rest = (rest - (low - low_t)) + (u_rest - low_t);
+    union {
+        double real;
+        uint64_t bits;
+    } odd = {low};
+    if (low_rest != 0 && low_rest == low_rest && (odd.bits & 1) == 0) odd.bits += (low_rest > 0) == (low > 0) ? 1 : -1;
+    const double fine = s + odd.real;
+    return fine == fine ? fine : p + c; /* infinities, and what is too large to be split */
 }
 #endif
 

@@ -16,13 +16,11 @@ typedef struct {
     int64_t factor, offset;
 } heddle_column;
 
-/* Where a buffer lies. `place`, `base`, `bytes`: numbers of the group; `base` is where coordinate zero is. */
-enum { heddle_input, heddle_output, heddle_weight, heddle_workspace, heddle_margins };
+/* Where a buffer lies. `place`, `base`: numbers of the group; `base` is where coordinate zero is. */
+enum { heddle_input, heddle_output, heddle_weight, heddle_workspace };
 typedef struct {
     int32_t kind, index; /* of the inputs or outputs */
-    int32_t place, base, bytes;
-    int32_t element_bytes; /* of margins, which are filled with `filling` once */
-    uint8_t filling[8];
+    int32_t place, base;
 } heddle_buffer;
 
 typedef struct {
@@ -41,7 +39,7 @@ typedef struct {
     const heddle_buffer* buffers;
     const heddle_launch* launches;
     const int32_t* lists;
-    int32_t column_count, number_count, buffer_count, launch_count;
+    int32_t column_count, number_count, launch_count;
     int32_t first_sizes; /* into the program's table: of each dimension, the number of its least size of the group */
 } heddle_group;
 
@@ -412,13 +410,6 @@ static void heddle_make_ready(const heddle_program* program, const heddle_choice
     for (int32_t c = 0; c < group->column_count; c++)
         columns[c] = heddle_column_value(program, choice, &group->columns[c], columns);
     for (int32_t n = 0; n < group->number_count; n++) numbers[n] = columns[group->columns_of[n]];
-    for (int32_t b = 0; b < group->buffer_count; b++) {
-        const heddle_buffer* buffer = &group->buffers[b];
-        if (buffer->kind != heddle_margins) continue;
-        unsigned char* memory = workspace + layout->memory + numbers[buffer->place];
-        const int64_t bytes = numbers[buffer->bytes];
-        for (int64_t i = 0; i < bytes; i++) memory[i] = buffer->filling[i % buffer->element_bytes];
-    }
 }
 
 static int32_t heddle_check_outputs(heddle_call* call, const heddle_program* program, const int64_t* sizes) {

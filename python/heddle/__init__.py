@@ -39,7 +39,7 @@ __all__ = ["Checkpoints", "Comparison", "Context", "Diagnostic", "Error", "Execu
            "ModelMetadata", "NodeArg", "OrtDevice", "OrtDeviceVendorId", "OrtValue", "Place", "Progress",
            "Rewritten", "RunOptions", "Session", "SessionOptions", "Tape", "TapeEntry", "Tensor", "Value", "build_info", "copy_tensors",
            "disable_telemetry_events", "get_all_providers", "get_available_providers", "get_build_info",
-           "get_device", "function", "get_version_string", "grad", "has_collective_ops", "jvp", "load_library",
+           "get_device", "function", "get_version_string", "grad", "has_collective_ops", "jvp", "limit_work", "load_library",
            "parse_library", "preload_dlls", "print_debug_info", "set_default_logger_severity",
            "set_default_logger_verbosity", "set_global_thread_pool_sizes", "use_cache", "value_and_grad", "vjp", "vmap"]
 
@@ -47,6 +47,12 @@ __all__ = ["Checkpoints", "Comparison", "Context", "Diagnostic", "Error", "Execu
 def build_info() -> dict[str, str]:
     """What this build is: its `version` and `commit`, `llvm`'s version, and the `triple`, `cpu` and `features` of the target."""
     return _heddle.build_info()
+
+
+def limit_work(operations: float) -> None:
+    """How many scalar operations a run of what is compiled from now on may take: 1e13 if nothing else is said. More is refused
+    before anything is computed (evaluate.too_much_work)."""
+    _heddle.limit_work(operations)
 
 
 def use_cache(folder: str | os.PathLike[str] | None) -> None:

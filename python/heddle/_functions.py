@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _heddle
 from ._graph import Graph, Tensor
-from ._library import Library, Progress, graph_of, is_array, shipped_library
+from ._library import Library, Progress, checked_threads, graph_of, is_array, library_of
 from ._session import Session
 from ._tape import Tape, policy_of, tape_of
 from ._tree import leaves_of, named_leaves, replaced, structure_of
@@ -28,8 +28,8 @@ class Function:
                  progress: Progress | None = None, donate: Iterable[str] = ()) -> None:
         functools.update_wrapper(self, function, updated=())
         self._function = function
-        self._library = _library_of(function, library) or shipped_library()
-        self._threads = threads
+        self._library = library_of(_library_of(function, library))
+        self._threads = checked_threads(threads)
         self._progress = progress
         self._donate = _donated_parameters(function, donate)
         self._programs: dict[Any, Any] = {}

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any, Iterable, Sequence
 
 from . import _heddle
 from ._errors import Diagnostic, diagnostics_of
-from ._library import FOLDER, Library, Progress, shipped_library
+from ._library import FOLDER, Library, Progress, checked_threads, library_of
 from ._session import InferenceSession, Session
 from ._tensor import Tensor
 from ._tree import replaced
@@ -23,12 +24,17 @@ def _inner(value: Any) -> Any:
 class Graph:
     """A graph built by calls: each operator is applied at once, so that what does not fit is refused where it is called."""
 
-    def __init__(self, library: Library | None = None) -> None:
-        self.library = library or shipped_library()
+    def __init__(self, library: Library | str | os.PathLike[str] | None = None) -> None:
+        self.library = library_of(library)
         self._graph = _heddle.Graph(self.library._library)
 
     def tensor(self, name: str, dtype: Any, shape: Sequence[int], start: Sequence[int] = ()) -> Tensor:
         """An input. Its range begins at `start`, by default at zeros."""
+        for which, sizes in (("shape", shape), ("start", start)):
+            if isinstance(sizes, str) or not all(hasattr(size, "__index__") for size in sizes):
+                _heddle.raise_option(which, "whole numbers: a graph of Python's has no open dimensions", repr(sizes))
+        if not isinstance(name, str):
+            _heddle.raise_option("name", "a text", repr(name))
         return Tensor(self, self._graph.tensor(name, dtype, list(shape), list(start)))
 
     def constant(self, name: str, value: Any) -> Tensor:
@@ -103,4 +109,6 @@ class Graph:
         """A session that computes `outputs`, by default all results that nothing reads. `donate` are inputs whose arrays its runs
         overwrite, each by a result of the same shape and dtype: that result is this very array."""
         names = [tensor.name if isinstance(tensor, Tensor) else tensor for tensor in donate]
-        return Session(self._graph.compile(_listed(outputs), threads, names), progress)
+        session = Session(self._graph.compile(_listed(outputs), checked_threads(threads), names), progress)
+        session._overwrites = bool(names)
+        return session

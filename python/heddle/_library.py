@@ -23,6 +23,11 @@ def is_array(value: Any) -> bool:
     return any(hasattr(value, name) for name in ("__array__", "__array_interface__", "__dlpack__"))
 
 
+def _type_text(value: Any) -> str:
+    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
+    return type(value).__name__ if dtype is None or shape is None else f"an array, {dtype}{list(shape)}"
+
+
 def graph_of(values: Any) -> Any:
     """The graph whose tensors are among the leaves; None where there are none."""
     tensors = (leaf for leaf in leaves_of(values) if isinstance(getattr(leaf, "_tensor", None), _heddle.Tensor))
@@ -63,6 +68,10 @@ class Library:
         """What `heddle explain` says of an operator: index, projections, body, cost, gradient, kernels. `arguments` are as there:
         `"x=float32[2, 3]"`, `"axis=1"`. The parts that are asked for follow: of the gradient, if that is asked for. `target` is what kernels are chosen
         for: a tag, a file or JSON, as of `--target`; by default this machine."""
+        for argument in arguments:
+            if not isinstance(argument, str):
+                _heddle.raise_option("arguments", "texts: an input's type as 'x=float32[2, 3]', a parameter as 'axis=1'",
+                                     _type_text(argument))
         options = dict(gradient=gradient, equations=equations, schedule=schedule, source=source, notations=notations,
                        shards=list(shards), one_round=one_round)
         return Explanation(self._library, operator, list(arguments), os.fspath(target) if target else "", options)
@@ -140,10 +149,28 @@ def parse_library(text: str, *paths: str | os.PathLike[str], name: str = "text",
 def _open(paths: Sequence[str | os.PathLike[str]], named: Mapping[str, str | os.PathLike[str]], texts: Mapping[str, str],
           threads: int, progress: Progress | None) -> Library:
     files, folders = [os.fspath(path) for path in paths], {name: os.fspath(path) for name, path in named.items()}
-    return Library(_heddle.Library(str(FOLDER / "operators"), files, folders, dict(texts), threads), progress,
+    return Library(_heddle.Library(str(FOLDER / "operators"), files, folders, dict(texts), checked_threads(threads)), progress,
                    [*files, *folders, *texts])
 
 
 @functools.cache
 def shipped_library() -> Library:
     return load_library()
+
+
+def library_of(library: Library | str | os.PathLike[str] | None) -> Library:
+    """What an argument `library` names: a library, the file or folder of one, or the shipped one."""
+    if library is None:
+        return shipped_library()
+    if isinstance(library, (str, os.PathLike)):
+        return load_library(library)
+    if not isinstance(library, Library):
+        _heddle.raise_option("library", "a Library of heddle.load_library, or a file or folder of templates",
+                             type(library).__name__)
+    return library
+
+
+def checked_threads(threads: Any) -> int:
+    if isinstance(threads, bool) or not hasattr(threads, "__index__") or not 0 <= threads.__index__() <= 1024:
+        _heddle.raise_option("threads", "a number from 0 (all cores) to 1024", repr(threads))
+    return threads.__index__()

@@ -3,15 +3,12 @@ from __future__ import annotations
 
 import ctypes
 import enum
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import Any, Protocol, Sequence
 
 import numpy as np
 
 from . import _heddle
 from ._onnxruntime_absent import without_absent
-
-if TYPE_CHECKING:
-    from ._session import InferenceSession
 
 _ONNX_TYPES = {"float32": "float", "float64": "double"}
 _ANY_VENDOR = -1
@@ -194,12 +191,29 @@ def _in_memory(element_type: Any, shape: Sequence[int], pointer: int) -> np.ndar
     return np.frombuffer((ctypes.c_char * size).from_address(pointer), dtype).reshape(tuple(shape))
 
 
+class _Port(Protocol):
+    name: str
+
+
+class _Bindable(Protocol):
+    """What tensors are bound to: a session, of which only this much is asked."""
+
+    def get_inputs(self) -> Sequence[_Port]: ...
+
+    def get_overridable_initializers(self) -> Sequence[_Port]: ...
+
+    def get_outputs(self) -> Sequence[_Port]: ...
+
+    def run(self, output_names: Sequence[str], input_feed: Any, run_options: Any) -> Sequence[np.ndarray]: ...
+
+
 @without_absent
 class IOBinding:
     """Tensors for a session's inputs and outputs, for `run_with_iobinding`."""
 
-    def __init__(self, session: InferenceSession) -> None:
-        self._names = ([port.name for port in session.get_inputs()], [port.name for port in session.get_outputs()])
+    def __init__(self, session: _Bindable) -> None:
+        self._names = ([port.name for port in session.get_inputs() + session.get_overridable_initializers()],
+                       [port.name for port in session.get_outputs()])
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, OrtValue | None] = {}  # None: memory of the session's
         self._results: list[OrtValue] = []
@@ -261,7 +275,7 @@ class IOBinding:
     def copy_outputs_to_cpu(self) -> list[np.ndarray]:
         return [value.numpy() for value in self._results]
 
-    def _run(self, session: InferenceSession, run_options: Any) -> None:
+    def _run(self, session: _Bindable, run_options: Any) -> None:
         if not self._outputs:
             _heddle.raise_binding("output", "no output is bound", "bind_output(name), or bind_ortvalue_output(name, value)", "")
         arrays = session.run(list(self._outputs), self._inputs, run_options)

@@ -3,15 +3,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import difflib
 import json
 import os
+import statistics
 import threading
 import time
 from typing import Any, Callable, ContextManager, Iterable, Mapping, Sequence
 
 from . import _heddle
 from ._errors import Error
-from ._library import Library, Progress, graph_of, shipped_library
+from ._library import Library, Progress, checked_threads, graph_of, library_of
 from ._onnxruntime import check_providers, get_available_providers, global_threads
 from ._onnxruntime_absent import without_absent
 from ._onnxruntime_options import RunOptions, SessionOptions
@@ -19,6 +21,7 @@ from ._onnxruntime_values import IOBinding, OrtValue, onnx_type_text
 from ._profile import Profile
 
 _NO_OPTIONS = "leave it out: heddle has no such option"
+_OPTIONS = ("sess_options", "providers", "provider_options", "threads", "library", "rules", "program_cache_bytes", "progress")
 
 
 class NodeArg:
@@ -72,6 +75,7 @@ class Session:
         self._session = session
         self._progress = progress
         self._profile: Profile | None = None
+        self._overwrites = False  # inputs: what graphs of `donate` do
         self._shapes: dict[str, tuple[int, ...]] = {}  # of the last run
 
     def __repr__(self) -> str:
@@ -94,19 +98,31 @@ class Session:
         running: ContextManager[None] = contextlib.nullcontext() if run_options is None else run_options._run(self)
         with running:
             if self._profile is None:
-                return self._session.run(names, feeds, self._progress, None)
+                return self._session_for(feeds).run(names, feeds, self._progress, None)
             launches: list[Any] = []
             begin = time.monotonic_ns()
-            results = self._session.run(names, feeds, self._profile.listener(self._progress), launches)
+            results = self._session_for(feeds).run(names, feeds, self._profile.listener(self._progress), launches)
             self._profile.run(begin, launches)
             return results
 
-    def profile(self, input_feed: Mapping[str, Any]) -> list[Launch]:
-        """How long each launch of a run took. The launches of a profiled run wait for each other."""
-        launches: list[Any] = []
+    def profile(self, input_feed: Mapping[str, Any], runs: int = 10) -> list[Launch]:
+        """How long each launch took: the median of so many runs, after one that warms. The launches of a profiled run wait for each
+        other. A session that overwrites inputs (`donate`) runs once, so that it does so once."""
         feeds = {name: _array_of(value) for name, value in input_feed.items()}
-        self._session.run(None, feeds, self._progress, launches)
-        return [Launch(name, kernel, layout, duration) for name, kernel, layout, _, duration in launches]
+        session = self._session_for(feeds)
+        if self._overwrites:
+            runs = 1
+        elif isinstance(runs, bool) or not hasattr(runs, "__index__") or runs < 1:
+            _heddle.raise_option("runs", "a number from 1 on", repr(runs))
+        else:
+            session.run(None, feeds, self._progress, None)
+        profiled: list[list[Any]] = []
+        for _ in range(runs):
+            launches: list[Any] = []
+            session.run(None, feeds, self._progress, launches)
+            profiled.append(launches)
+        return [Launch(name, kernel, layout, statistics.median(launches[i][4] for launches in profiled), runs)
+                for i, (name, kernel, layout, _, _) in enumerate(profiled[0])]
 
     def memory_bytes(self) -> int:
         """What the programs that are kept for shapes have now: code, plans, packed weights. What they share counts once."""
@@ -114,6 +130,10 @@ class Session:
 
     def _sessions(self) -> list[_heddle.Session]:
         return [self._session]
+
+    def _session_for(self, feeds: Mapping[str, Any]) -> _heddle.Session:
+        """That whose inputs these are."""
+        return self._session
 
     def compare(self, input_feed: Mapping[str, Any], against: Any = "reference", *, work: float = 1e13,
                 threads: int = 0) -> Comparison:
@@ -125,7 +145,7 @@ class Session:
         if isinstance(against, str):
             if against not in ("reference", "unfused"):
                 _heddle.raise_option("against", "'reference', 'unfused', arrays, or another session", repr(against))
-            return Comparison(*self._session.compare(feeds, against == "unfused", work, threads, self._progress))
+            return Comparison(*self._session_for(feeds).compare(feeds, against == "unfused", work, threads, self._progress))
         names = [port.name for port in self._session.outputs]
         expected = against.run(names, feeds) if hasattr(against, "run") else list(against)
         return Comparison(*self._session.compare_outputs(self.run(names, feeds), expected))
@@ -162,7 +182,8 @@ class Launch:
     name: str  # the tensor that it writes
     kernel: int  # launches with the same number share code
     layout: bool  # it only puts a tensor into another layout
-    microseconds: float
+    microseconds: float  # the median
+    runs: int = 1  # of so many
 
 
 def _shape_text(shape: list[int | str | None] | None) -> str:
@@ -174,7 +195,7 @@ class InferenceSession(Session):
     """An ONNX model, from a file or from bytes, used as ONNX Runtime's.
 
     `threads` (or `sess_options.intra_op_num_threads`) is their number, 0 for all cores. `library` has the operators, by
-    default the shipped ones. `rules` are rewrite rules that are applied first, as `heddle run --rule` takes them.
+    default the shipped ones; a file or folder of templates is one, too. `rules` are rewrite rules that are applied first, as `heddle run --rule` takes them.
     `program_cache_bytes` limits what programs for other shapes than the last one keep (docs/memory.md). Providers other than
     the CPU's give a warning. `progress` is told how far compiling is.
     """
@@ -183,12 +204,15 @@ class InferenceSession(Session):
 
     def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview,
                  sess_options: SessionOptions | None = None, providers: Iterable[Any] | None = None,
-                 provider_options: Any = None, *, threads: int = 0, library: Library | None = None,
+                 provider_options: Any = None, *, threads: int = 0,
+                 library: Library | str | os.PathLike[str] | None = None,
                  rules: Iterable[str] = (), program_cache_bytes: int | None = None, progress: Progress | None = None,
                  **others: Any) -> None:
         others.pop("enable_fallback", None)  # there is nothing to fall back to
         for name in others:
-            _heddle.raise_not_there(f"InferenceSession(..., {name})", _NO_OPTIONS)
+            near = difflib.get_close_matches(name, _OPTIONS, 1)
+            _heddle.raise_not_there(f"InferenceSession(..., {name})", f"did you mean {near[0]}?" if near else _NO_OPTIONS)
+        threads = checked_threads(threads)
         options = SessionOptions() if sess_options is None else sess_options
         check_providers(providers or [name for name, _ in options._providers], provider_options)
         if not threads:
@@ -199,9 +223,11 @@ class InferenceSession(Session):
         else:
             path = os.fspath(path_or_bytes)
         profile = Profile(options.profile_file_prefix) if options.enable_profiling else None
-        super().__init__(_heddle.model_session(path, content, (library or shipped_library())._library, threads,
+        super().__init__(_heddle.model_session(path, content, library_of(library)._library, threads,
                                                options._dimensions, list(rules)), progress)
         self._others: dict[tuple[str, ...], _heddle.ModelSession] = {}
+        self._initializers = {port.name: port for port in self._session.initializers()}
+        self._given_initializers: dict[tuple[str, ...], _heddle.ModelSession] = {}
         if program_cache_bytes is not None:
             self._session.set_program_cache_bytes(program_cache_bytes)
         self._options = options
@@ -217,8 +243,8 @@ class InferenceSession(Session):
         return ModelMetadata(self._session.metadata())
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """None: weights of the model cannot be given by a run."""
-        return []
+        """The model's inputs that have a value already: a run may give them, too. Each choice of them is compiled by itself."""
+        return [NodeArg(port) for port in self._initializers.values()]
 
     def get_providers(self) -> list[str]:
         return get_available_providers()
@@ -271,7 +297,15 @@ class InferenceSession(Session):
         return results[0] if len(results) == 1 else tuple(results)
 
     def _sessions(self) -> list[_heddle.Session]:
-        return [self._session, *self._others.values()]
+        return [self._session, *self._others.values(), *self._given_initializers.values()]
+
+    def _session_for(self, feeds: Mapping[str, Any]) -> _heddle.ModelSession:
+        names = tuple(sorted(self._initializers.keys() & feeds.keys()))
+        if not names:
+            return self._session
+        if names not in self._given_initializers:
+            self._given_initializers[names] = self._session.with_initializers(list(names))
+        return self._given_initializers[names]
 
     def _with_weights(self, names: tuple[str, ...]) -> _heddle.ModelSession:
         """The session whose inputs these weights are, too."""

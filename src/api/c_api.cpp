@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -275,6 +276,26 @@ const heddle_port* heddle_model_input(const heddle_model* model, size_t index) {
 }
 const heddle_port* heddle_model_output(const heddle_model* model, size_t index) {
     return model ? model->model->outputs().at(index) : nullptr;
+}
+
+size_t heddle_model_initializer_count(const heddle_model* model) {
+    return model ? model->model->initializers().size() : 0;
+}
+const heddle_port* heddle_model_initializer(const heddle_model* model, size_t index) {
+    return model ? model->model->initializers().at(index) : nullptr;
+}
+
+heddle_status heddle_model_with_initializers(const heddle_model* model, const char* const* names, size_t name_count,
+                                             heddle_model** with, heddle_error** error) {
+    return attempt(memory_of(model), error, [&]() -> Result<void> {
+        if (auto fine = all_given({{"model", model}, {"with", with}}); !fine) return fine;
+        std::set<std::string> wanted;
+        for (size_t i = 0; i < name_count; i++) {
+            if (auto fine = given("names", names ? names[i] : nullptr); !fine) return fine;
+            wanted.insert(names[i]);
+        }
+        return hand_out(model->model->with_initializers(wanted), with);
+    });
 }
 
 heddle_status heddle_model_compile(heddle_model* model, const heddle_tensor* inputs, size_t input_count,

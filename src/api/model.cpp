@@ -17,6 +17,18 @@ namespace heddle::api {
 Model::Model(std::shared_ptr<Runtime> runtime, Operators operators)
     : runtime_(std::move(runtime)), operators_(std::move(operators)) {}
 
+Result<std::shared_ptr<Model>> Model::with_initializers(const std::set<std::string>& names) const {
+    std::vector<std::string> known;
+    for (size_t i = 0; i < initializers_.size(); i++) known.push_back(initializers_.name(i));
+    const std::string name = names.empty() ? std::string() : *names.begin();
+    const std::string near = nearest_name(name, known);
+    return fail({.code = "api.argument",
+                 .summary = fmt::format("the model has no input '{}' with an initializer", name),
+                 .expected = fmt::format("{}", fmt::join(known, ", ")),
+                 .remedy = near.empty() ? "" : fmt::format("did you mean '{}'?", near),
+                 .params = {{"input", name}}});
+}
+
 // Inputs as they are given: one of the model's each, without a type where nothing reads it.
 struct Model::Wanted {
     std::vector<TensorData> inputs;

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ public:
 
     const Ports& inputs() const { return inputs_; }
     const Ports& outputs() const { return outputs_; }
+    const Ports& initializers() const { return initializers_; }
+    // Code api.argument: the model has no initializer of a name.
+    virtual Result<std::shared_ptr<Model>> with_initializers(const std::set<std::string>& names) const;
     Runtime& runtime() const { return *runtime_; }
 
     // Threads may call at once: those that make a program wait for each other. Codes: api.count, those of borrow, of
@@ -45,6 +49,7 @@ protected:
     const std::shared_ptr<Runtime> runtime_;
     const Operators operators_;
     Ports inputs_, outputs_;
+    Ports initializers_;  // that may be inputs
     inference::ProgramSource source_;  // of all that the model follows from, but types
 
 private:

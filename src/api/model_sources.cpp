@@ -35,6 +35,18 @@ public:
         for (size_t i = 0; const onnx::OnnxValue* input : onnx::caller_inputs(model_))
             add(inputs_, *input, is_read[i++]);
         for (const onnx::OnnxValue& output : model_.graph.outputs) add(outputs_, output, true);
+        for (const onnx::OnnxValue* input : onnx::overridable_inputs(model_)) add(initializers_, *input, true);
+    }
+
+    Result<std::shared_ptr<Model>> with_initializers(const std::set<std::string>& names) const override {
+        for (const std::string& name : names) {
+            if (!onnx::without_initializers(model_, {name})) return Model::with_initializers({name});
+        }
+        inference::ProgramSource source = source_;
+        if (!source.key.empty()) source.key += fmt::format("\ninitializers {}", names);
+        auto opened = onnx::without_initializers(model_, names);
+        return std::make_shared<OnnxSource>(runtime_, operators_, opened ? std::move(*opened) : model_, bindings_,
+                                            std::move(source));
     }
 
 protected:

@@ -7,6 +7,7 @@
 
 #include "api/data_folder.h"
 #include "cache/folder.h"
+#include "evaluate/work.h"
 #include "inference/kept_program.h"
 
 namespace heddle::api {
@@ -94,6 +95,7 @@ Result<std::shared_ptr<Runtime>> Runtime::make(const heddle_runtime_options& opt
     std::shared_ptr<cache::Folder> folder;
     if (options.cache_folder) folder = cache::open_folder(options.cache_folder, notes);
     auto engine = inference::make_engine(options.threads, inference::make_kernel_cache(std::move(folder)));
+    engine->work = {options.work > 0 ? options.work : default_work, "heddle_runtime_options.work ="};
     const auto runs = static_cast<size_t>(std::max(options.runs, 1));
     std::shared_ptr<Runtime> runtime(new Runtime(*operators, runs, *memory, std::move(engine)));
     if (auto fine = runtime->use({}); !fine) return fail(std::move(fine.error()));

@@ -77,28 +77,15 @@ DlpackType dlpack_type(DType dtype) {
     return {info(dtype).kind == DTypeClass::unsigned_integer ? 1 : 0, bits};
 }
 
-std::string filling_text(const BufferRow& row) {
-    if (row.kind != plan::Buffer::Kind::margins) return "{0}";
-    TensorData element(row.dtype, {});
-    if (is_float(row.dtype))
-        element.set_real(0, row.filling);
-    else
-        element.set_integer(0, static_cast<int64_t>(row.filling));
-    std::vector<int> pattern;
-    for (int64_t i = 0; i < bytes(row.dtype); i++) pattern.push_back(static_cast<int>(element.data()[i]));
-    return fmt::format("{{{}}}", fmt::join(pattern, ","));
-}
-
 int kind_number(plan::Buffer::Kind kind) {
     switch (kind) {
     case plan::Buffer::Kind::input: return 0;
     case plan::Buffer::Kind::output: return 1;
     case plan::Buffer::Kind::constant:
     case plan::Buffer::Kind::prepared: return 2;
-    case plan::Buffer::Kind::workspace: return 3;
-    case plan::Buffer::Kind::margins: break;
+    case plan::Buffer::Kind::workspace: break;
     }
-    return 4;
+    return 3;
 }
 
 class CWriter {
@@ -200,8 +187,7 @@ private:
                            [](const int32_t& value) { return std::to_string(value); });
         add_array<BufferRow>(
             text_, "heddle_buffer", "heddle_buffers" + suffix, group.buffers, [](const BufferRow& row) {
-                return fmt::format("{{{},{},{},{},{},{},{}}}", kind_number(row.kind), row.index, row.place, row.base,
-                                   row.bytes, bytes(row.dtype), filling_text(row));
+                return fmt::format("{{{},{},{},{}}}", kind_number(row.kind), row.index, row.place, row.base);
             });
         std::vector<int64_t> lists;
         add_array<LaunchRow>(text_, "heddle_launch", "heddle_launches" + suffix, group.launches,
@@ -262,9 +248,8 @@ private:
                 const Group& group = variant.groups[g];
                 groups += fmt::format(
                     "    {{heddle_columns_{0}_{1}, heddle_columns_of_{0}_{1}, heddle_buffers_{0}_{1}, "
-                    "heddle_launches_{0}_{1},\n     heddle_lists_{0}_{1}, {2}, {3}, {4}, {5}, {6}}},\n",
-                    v, g, group.columns.size(), group.columns_of.size(), group.buffers.size(), group.launches.size(),
-                    first_sizes);
+                    "heddle_launches_{0}_{1},\n     heddle_lists_{0}_{1}, {2}, {3}, {4}, {5}}},\n",
+                    v, g, group.columns.size(), group.columns_of.size(), group.launches.size(), first_sizes);
                 first_sizes += group.first_sizes.size();
             }
             text_ += fmt::format("static const heddle_group heddle_groups_{}[] = {{\n{}}};\n", v, groups);

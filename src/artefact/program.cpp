@@ -71,14 +71,10 @@ private:
         if (row >= 0) return row;
         const plan::Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
         BufferRow made{.kind = is_weight(buffer.kind) ? Kind::prepared : buffer.kind,
-                       .index = std::max(buffer.index, 0),
-                       .dtype = buffer.dtype,
-                       .filling = buffer.filling};
+                       .index = std::max(buffer.index, 0)};
         made.place = number(place_of(b));
         made.base = number(buffer.base);
-        made.bytes = buffer.kind == Kind::margins ? number(buffer.bytes) : 0;
-        planned_.text += fmt::format("buffer {} {} {} {} {:a}\n", static_cast<int>(made.kind), made.index, made.bytes,
-                                     name(made.dtype), made.filling);
+        planned_.text += fmt::format("buffer {} {}\n", static_cast<int>(made.kind), made.index);
         row = static_cast<int32_t>(planned_.structure.buffers.size());
         planned_.structure.buffers.push_back(made);
         return row;
@@ -171,6 +167,7 @@ private:
         bindings.insert(fixed_.begin(), fixed_.end());
         auto graph = request_.graph(bindings);
         if (!graph) return fail(std::move(graph.error()));
+        if (auto fine = plan::check_placements(*graph); !fine) return fail(std::move(fine.error()));
         for (size_t v = 0; v < made_.size(); v++) {
             auto plan = plan::make_plan(*graph, program_.variants[v].target);
             if (!plan) return fail(std::move(plan.error()));

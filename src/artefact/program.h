@@ -33,9 +33,7 @@ struct Argument {
 struct BufferRow {
     plan::Buffer::Kind kind = plan::Buffer::Kind::workspace;
     int32_t index = 0;
-    int32_t place = 0, base = 0, bytes = 0;
-    DType dtype = DType::float32;
-    double filling = 0;
+    int32_t place = 0, base = 0;
 };
 struct LaunchRow {
     std::string name;

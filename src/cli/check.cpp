@@ -11,6 +11,7 @@
 #include "flavours/kernel_matrix.h"
 #include "frontends/onnx/import.h"
 #include "gradient/check_rule.h"
+#include "language/unused.h"
 #include "rewrite/trial.h"
 #include "rewrite/verify.h"
 #include "support/file.h"
@@ -21,6 +22,9 @@ namespace {
 // What of a file is fine, in words and as JSON.
 struct Findings {
     Diagnostics problems;
+    Diagnostics not_shown = {};  // templates of which nobody knows whether they work
+    bool has_nothing = false;    // to be tried: functions only
+    Diagnostics remarks = {};    // what is not wrong, but may not be meant
     std::string text;
     nlohmann::json json;
 };
@@ -62,14 +66,6 @@ Findings check_model(const std::string& path, const Library& library) {
             .json = {{"nodes", coverage.nodes}, {"covered", coverage.covered}, {"operators", coverage.operators}}};
 }
 
-// "not tried: a, b (it has no body); c (no made-up tensors fit it: ...)"
-std::string untried_text(const std::map<std::string, std::vector<std::string>>& by_reason) {
-    std::string text;
-    for (const auto& [reason, names] : by_reason)
-        text += fmt::format("{}{} ({})", text.empty() ? "not tried: " : "; ", fmt::join(names, ", "), reason);
-    return text;
-}
-
 // Gradient rules that are not what the bodies give, which may be meant.
 std::string rules_text(const std::vector<std::string>& own, const Library& library, nlohmann::json& json) {
     std::string text;
@@ -89,12 +85,36 @@ std::string rules_text(const std::vector<std::string>& own, const Library& libra
     return text;
 }
 
+Diagnostic nothing_in(const std::string& path) {
+    Diagnostic nothing;
+    nothing.code = "cli.nothing_to_check";
+    nothing.summary = fmt::format("there are no templates in {}", path);
+    nothing.expected = "files *.yaml in the folder itself";
+    nothing.found = "none";
+    nothing.remedy = "give the folder that has them, or the files";
+    return nothing;
+}
+
+// "fine", or in a few words what it is not.
+std::string verdict(const Findings& findings) {
+    std::vector<std::string> parts;
+    if (const size_t count = findings.problems.size(); count > 0)
+        parts.push_back(fmt::format("{} problem{}", count, count == 1 ? "" : "s"));
+    if (const size_t count = findings.not_shown.size(); count > 0)
+        parts.push_back(fmt::format("{} not shown to work", count));
+    if (parts.empty()) parts.emplace_back(findings.has_nothing ? "no templates, functions only" : "fine");
+    if (!findings.text.empty()) parts.push_back(findings.text);
+    return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 Findings check_templates(const std::string& path, const CommonOptions& options) {
-    auto refused = [](Diagnostics problems) { return Findings{std::move(problems), {}, {}}; };
+    auto refused = [](Diagnostics problems) { return Findings{.problems = std::move(problems), .text = {}, .json = {}}; };
     auto library = open_libraries(options);
     if (!library) return refused(library.error());
+    const size_t sources = library->sources().size();
     auto space = library->add_library(path);
     if (!space) return refused(space.error());
+    if (library->sources().size() == sources) return refused({nothing_in(path)});
     auto fine = library->check_all();
     if (!fine) return refused(fine.error());
     std::vector<std::string> own;
@@ -106,19 +126,33 @@ Findings check_templates(const std::string& path, const CommonOptions& options) 
     auto rules = rewrite::load_rules(*library, *space);
     if (!rules) return refused(rules.error());
     Findings findings;
-    std::map<std::string, std::vector<std::string>> untried;
+    std::vector<std::string> declared;
     for (const std::string& name : own) {
         const Template& metakernel = **library->find(name);
         rewrite::Trial trial = rewrite::try_operator(metakernel, *library);
+        const bool is_right = trial.mistakes.empty() && !trial.not_shown;
+        if (is_right) std::ranges::move(unused_names(metakernel), std::back_inserter(findings.remarks));
         std::ranges::move(trial.mistakes, std::back_inserter(findings.problems));
-        if (trial.untried.empty()) continue;
-        untried[trial.untried].push_back(metakernel.name);
-        findings.json["untried"][metakernel.name] = trial.untried;
+        if (trial.not_shown) findings.not_shown.push_back(std::move(*trial.not_shown));
+        if (!metakernel.has_body() && !metakernel.is_composition()) declared.push_back(metakernel.name);
     }
-    findings.text = untried_text(untried);
+    findings.has_nothing = own.empty() && rules->empty();
+    if (!declared.empty()) {
+        findings.text = fmt::format("without a body: {}", fmt::join(declared, ", "));
+        findings.json["declared"] = declared;
+    }
     if (const std::string text = rules_text(own, *library, findings.json); !text.empty())
         findings.text += (findings.text.empty() ? "" : "; ") + text;
     return findings;
+}
+
+void print_remarks(const Diagnostics& remarks, const CommonOptions& options) {
+    for (const Diagnostic& remark : options.json ? Diagnostics{} : remarks) {
+        std::string text = render(remark);
+        const std::string_view error = ": error[";
+        if (const size_t at = text.find(error); at != std::string::npos) text.replace(at, error.size(), ": warning[");
+        fmt::print(stderr, "{}", text);
+    }
 }
 
 Findings findings_of(const std::string& file, const Library& library, const CommonOptions& options) {
@@ -134,25 +168,28 @@ Findings findings_of(const std::string& file, const Library& library, const Comm
 int check_files(const CheckOptions& options) {
     auto library = open_libraries(options.common);
     if (!library) return report(library.error(), options.common);
-    Diagnostics all;
+    Diagnostics all, not_shown;
     nlohmann::json files = nlohmann::json::array();
     for (const std::string& file : options.files) {
         Findings findings = findings_of(file, *library, options.common);
-        const Diagnostics& problems = findings.problems;
-        if (!options.common.json) {
-            fmt::print("{}: {}{}{}\n", file, problems.empty() ? "fine" : fmt::format("{} problems", problems.size()),
-                       findings.text.empty() ? "" : "; ", findings.text);
-        }
+        if (!options.common.json) fmt::print("{}: {}\n", file, verdict(findings));
         findings.json["file"] = file;
-        findings.json["problems"] = problems.size();
+        findings.json["problems"] = findings.problems.size();
+        findings.json["not_shown"] = findings.not_shown.size();
+        findings.json["remarks"] = nlohmann::json::parse(render_json(findings.remarks));
         files.push_back(std::move(findings.json));
-        all.insert(all.end(), problems.begin(), problems.end());
+        print_remarks(findings.remarks, options.common);
+        std::ranges::move(findings.problems, std::back_inserter(all));
+        std::ranges::move(findings.not_shown, std::back_inserter(not_shown));
     }
-    if (options.common.json) {
+    constexpr int unknown = 3;  // nothing is wrong, but something was not seen to work
+    const int status = !all.empty() ? 1 : !not_shown.empty() ? unknown : 0;
+    std::ranges::move(not_shown, std::back_inserter(all));
+    if (options.common.json)
         fmt::print("{{\"errors\": {}, \"files\": {}}}\n", render_json(all), files.dump());
-        return all.empty() ? 0 : 1;
-    }
-    return all.empty() ? 0 : report(all, options.common);
+    else if (!all.empty())
+        report(all, options.common);
+    return status;
 }
 
 }  // namespace heddle::cli

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "equations/fusion.h"
+#include "equations/passes.h"
 #include "plan/plan.h"
 #include "schedules/schedule.h"
 #include "support/file.h"

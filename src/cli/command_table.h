@@ -1,4 +1,4 @@
-// The commands with their options as plain data, made of what parses them (cli.cpp): help, completion and near names
+// The commands with their options as plain data, made of what parses them (command.h): help, completion and near names
 // are made from it, so that none of them disagrees with what is parsed.
 #pragma once
 
@@ -36,7 +36,12 @@ bool takes_file(const OptionRow& option);
 inline constexpr size_t help_width = 100;
 std::string help_text(const CommandRow& command, const CommandTable& table);
 
-// The script that makes a shell complete commands, options and their values: "bash" or "zsh".
+// What a script asks for by `heddle completion --words KIND` where this option's value is due; empty: nothing.
+std::string words_kind_of(const OptionRow& option);
+// Those words: "operators", "targets", "environments", and the "dimensions" of a model.
+std::vector<std::string> completion_words(const std::string& kind, const std::string& file);
+
+// The script that makes a shell complete commands, options and their values: "bash", "zsh" or "fish".
 std::string completion_script(const CommandTable& table, const std::string& shell);
 
 // The manual page, as troff's text.

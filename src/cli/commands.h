@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "evaluate/work.h"
+
 namespace heddle::cli {
 
 struct CommonOptions {
@@ -20,7 +22,6 @@ struct CacheOptions {
 };
 
 // Scalar operations that a run may take unless told otherwise: some minutes to an hour. Interpreted, a hundredth of it.
-inline constexpr double default_work = 1e13;
 
 // What is differentiated, with respect to what (heddle grad).
 struct GradientOptions {
@@ -34,14 +35,15 @@ struct RunOptions {
     CommonOptions common;
     CacheOptions cache;
     double work = default_work;
-    std::string model;                // an ONNX file, or empty with `call`
-    std::string call;                 // a program: "y = swish(x); z = add2(y, x)"
-    std::vector<std::string> inputs;  // NAME=FILE
-    int64_t random_seed = -1;         // below zero: inputs that are not given are an error
-    std::string output_dir, output;   // a folder of .npy files; a .npz file
-    int threads = 0;                  // 0: all cores
-    std::string backend = "cpu";      // empty: the plugin's
-    std::string plugin;               // a shared library with a backend; empty: none
+    std::string model;                     // an ONNX file, or empty with `call`
+    std::string call;                      // a program: "y = swish(x); z = add2(y, x)"
+    std::vector<std::string> input_types;  // of `call`: NAME=TYPE, of inputs that no file gives
+    std::vector<std::string> inputs;       // NAME=FILE
+    int64_t random_seed = -1;              // below zero: inputs that are not given are an error
+    std::string output_dir, output;        // a folder of .npy files; a .npz file
+    int threads = 0;                       // 0: all cores
+    std::string backend = "cpu";           // empty: the plugin's
+    std::string plugin;                    // a shared library with a backend; empty: none
     int64_t repeat = 1;
     std::string profile;
     std::vector<std::string> bindings;  // "batch=4,seq=128"
@@ -66,7 +68,8 @@ struct ExplainOptions {
     std::vector<std::string> arguments;  // NAME=float32[2,3] or PARAM=VALUE
     bool notations = false;              // all of each projection, not the rows alone
     bool gradient = false;               // of the operator: its adjoint bodies; the parts below are of these then
-    bool equations = false, schedule = false, source = false;
+    std::string equations;  // a pass, behind which they are shown too; "true": none; empty: no equations
+    bool schedule = false, source = false;
     std::vector<std::string> shards;  // "m=2,k=3": axes and parts
     bool one_round = false;           // maxima and sums of exponentials together
     std::string svg;                  // where to draw them, or the operator
@@ -77,12 +80,20 @@ struct ExplainOptions {
 };
 int explain_operator(const ExplainOptions& options);
 
+struct OperatorsOptions {
+    CommonOptions common;
+    std::string word;   // in names and descriptions; empty: all
+    bool page = false;  // as docs/operators.md
+};
+int list_operators(const OperatorsOptions& options);
+
 struct CompareOptions {
     CommonOptions common;
     CacheOptions cache;
     double work = default_work;
-    std::string model, with;
-    std::string plugin;  // whose backend is compared; empty: this machine's
+    std::string model, call, with;
+    std::vector<std::string> input_types;  // of `call`: NAME=TYPE
+    std::string plugin;                    // whose backend is compared; empty: this machine's
     std::vector<std::string> inputs, bindings, rules;
     int64_t random_seed = -1;
     int threads = 0;
@@ -151,20 +162,22 @@ int show_cache(const CacheCommandOptions& options);
 
 struct CompileOptions {
     CommonOptions common;
-    CacheOptions cache;                      // a page: what packs weights
-    double work = default_work;              // a page: of its check
-    std::string model;                       // an ONNX file, or empty with `call`
-    std::string call;                        // a program
-    std::vector<std::string> input_types;    // of `call`: NAME=TYPE
-    std::vector<std::string> inputs, rules;  // NAME=FILE: values that shapes and branches follow from; a page: of its check
-    std::vector<std::string> bindings;       // "batch=1:64,seq=8:512:8"
-    std::vector<std::string> targets;        // files or names; empty: AVX-512 and AVX2
-    std::string system;                      // devices to place it on; empty: none
-    std::vector<std::string> place;          // "y=c0"
-    std::string folder, name;                // of the program; empty: the model's
-    std::string emit = "library", weights, compiler = "cc";
-    std::vector<std::string> flags;          // for the C compiler
-    int64_t random_seed = -1;                // a page: of inputs of its check that are not given
+    CacheOptions cache;                    // a page: what packs weights
+    double work = default_work;            // a page: of its check
+    std::string model;                     // an ONNX file, or empty with `call`
+    std::string call;                      // a program
+    std::vector<std::string> input_types;  // of `call`: NAME=TYPE
+    std::vector<std::string> inputs,
+        rules;                          // NAME=FILE: values that shapes and branches follow from; a page: of its check
+    std::vector<std::string> bindings;  // "batch=1:64,seq=8:512:8"
+    std::vector<std::string> targets;   // files or names; empty: AVX-512 and AVX2
+    std::string system;                 // devices to place it on; empty: none
+    std::vector<std::string> place;     // "y=c0"
+    std::string folder, name;           // of the program; empty: the model's
+    std::string emit = "library", weights;
+    std::string compiler;            // empty: this machine's, or the usual one for the target
+    std::vector<std::string> flags;  // for the C compiler
+    int64_t random_seed = -1;        // a page: of inputs of its check that are not given
     int threads = 0;
 };
 int compile_model(const CompileOptions& options);

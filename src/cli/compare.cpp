@@ -110,6 +110,15 @@ Result<int> compare_outputs(const Source& source, const std::vector<TensorData>&
     return std::ranges::all_of(verdicts, &inference::OutputVerdict::equal) ? 0 : 1;
 }
 
+Result<Source> load_compared(const CompareOptions& options, const Library& library,
+                             const std::map<std::string, TensorData>& given) {
+    if (options.call.empty()) return load_model(options.model, library, given, options.bindings, options.rules);
+    std::map<std::string, int64_t> dimensions;
+    auto inputs = read_call_inputs(options.input_types, options.bindings, given, dimensions);
+    if (!inputs) return fail(std::move(inputs.error()));
+    return load_call(options.call, library, *inputs, options.rules);
+}
+
 Result<int> compare(const CompareOptions& options) {
     bool tensors = options.with == "reference" || options.with == "unfused";
     std::error_code problem;
@@ -124,9 +133,10 @@ Result<int> compare(const CompareOptions& options) {
     auto given = read_inputs(options.inputs);
     if (!given) return fail(std::move(given.error()));
     if (!tensors) {
-        if (auto added = add_folder_inputs(options, *given); !added) return fail(std::move(added.error()));
+        if (auto added = options.model.empty() ? Result<void>() : add_folder_inputs(options, *given); !added)
+            return fail(std::move(added.error()));
     }
-    auto source = load_model(options.model, *library, *given, options.bindings, options.rules);
+    auto source = load_compared(options, *library, *given);
     if (!source) return fail(std::move(source.error()));
     if (auto fine = check_work(source->graph, options.work, tensors); !fine) return fail(std::move(fine.error()));
     auto feeds = feeds_for(source->input_names, source->input_types(), *given, options.random_seed, options.work);

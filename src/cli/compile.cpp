@@ -10,10 +10,13 @@
 #include "artefact/artefact.h"
 #include "artefact/program.h"
 #include "artefact/system_program.h"
+#include "cli/bindings.h"
 #include "cli/compile_webgpu.h"
 #include "cli/progress_line.h"
 #include "cli/support.h"
+#include "support/child_process.h"
 #include "target/facts.h"
+#include "target/hosts.h"
 
 namespace heddle::cli {
 namespace {
@@ -51,6 +54,14 @@ public:
         if (!model) return fail(std::move(model.error()));
         opened.model_ = std::make_shared<onnx::OnnxModel>(std::move(*model));
         return opened;
+    }
+
+    // As --bind says them. Codes cli.unknown_dimension, artefact.range.
+    Result<std::vector<artefact::Dimension>> dimensions() const {
+        const auto bindable = model_ ? dimensions_of(*model_) : dimensions_in(options_.input_types);
+        const auto resolved = resolve_bindings(options_.bindings, bindable);
+        if (!resolved) return fail(resolved.error());
+        return artefact::parse_dimensions(*resolved);
     }
 
     Result<Graph> graph(const std::map<std::string, int64_t>& sizes) {
@@ -124,8 +135,33 @@ void take_names(Named& program, const Exported& exported) {
     for (size_t i = 0; i < program.outputs.size(); i++) program.outputs[i].name = exported.output_names()[i];
 }
 
-artefact::ArtefactOptions artefact_options(const CompileOptions& options, Progress& progress) {
-    return {.compiler = options.compiler,
+// The C compiler that makes programs for these targets, which are of one instruction set. Code cli.cross_compiler.
+Result<std::string> compiler_for(const CompileOptions& options, const std::vector<Target>& targets) {
+    const Target host = detect_host();
+    const auto foreign = std::ranges::find_if(targets, [&](const Target& target) {
+        const bool other_system = !target.os.empty() && target.os != host.os;
+        return (!target.arch.empty() && target.arch != host.arch) || other_system;
+    });
+    if (!options.compiler.empty() || options.emit == "c" || foreign == targets.end())
+        return options.compiler.empty() ? "cc" : options.compiler;
+    const auto cross = cross_compiler(*foreign);
+    if (cross && is_on_path(cross->program)) return cross->program;
+    const std::string machine =
+        foreign->arch + (foreign->os.empty() || foreign->os == host.os ? "" : " (" + foreign->os + ")");
+    const std::string program = cross ? cross->program : "PROGRAM";
+    const std::string package =
+        cross && !cross->package.empty() ? fmt::format("install it (Debian's package {}), or ", cross->package) : "";
+    return fail({.code = "cli.cross_compiler",
+                 .summary = fmt::format("a library or an object for {} needs a C compiler for {}", short_text(*foreign),
+                                        machine),
+                 .expected = cross ? fmt::format("{} on PATH", cross->program) : "",
+                 .remedy = fmt::format("{}name one by --cc {}, or write C by --emit c", package, program),
+                 .params = {{"program", program}, {"package", cross ? cross->package : ""}}});
+}
+
+artefact::ArtefactOptions artefact_options(const CompileOptions& options, const std::string& compiler,
+                                           Progress& progress) {
+    return {.compiler = compiler,
             .flags = options.flags,
             .driver_folder = exported_folder(),
             .threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency())),
@@ -133,14 +169,13 @@ artefact::ArtefactOptions artefact_options(const CompileOptions& options, Progre
 }
 
 // One artefact of functions for several targets.
-Result<void> compile_for_system(const CompileOptions& options, const Library& library,
+Result<void> compile_for_system(const CompileOptions& options, Exported& exported,
                                 std::vector<artefact::Dimension> dimensions) {
-    auto system = open_target(options.system);
+    auto system = open_system(options.system);
     if (!system) return fail(std::move(system.error()));
     auto usual = targets_of({}, false);
     if (!usual) return fail(std::move(usual.error()));
-    auto exported = Exported::open(options, library);
-    if (!exported) return fail(std::move(exported.error()));
+    const auto compiler = compiler_for(options, {});
     const auto progress = progress_on_terminal();
     auto program = artefact::make_system_program(
         {.name = name_of(options),
@@ -148,11 +183,12 @@ Result<void> compile_for_system(const CompileOptions& options, const Library& li
          .system = std::move(*system),
          .annotations = options.place,
          .usual_targets = std::move(*usual),
-         .graph = [&](const std::map<std::string, int64_t>& sizes) { return exported->graph(sizes); },
+         .graph = [&](const std::map<std::string, int64_t>& sizes) { return exported.graph(sizes); },
          .progress = progress.get()});
     if (!program) return fail(std::move(program.error()));
-    take_names(*program, *exported);
-    auto files = artefact::write_system_artefact(*program, options.folder, artefact_options(options, *progress));
+    take_names(*program, exported);
+    auto files =
+        artefact::write_system_artefact(*program, options.folder, artefact_options(options, *compiler, *progress));
     if (!files) return fail(std::move(files.error()));
     progress->finish();
     if (!options.common.json) fmt::print("{}", modules::print(program->module));
@@ -164,13 +200,15 @@ Result<void> compile(const CompileOptions& options) {
     if (std::ranges::any_of(options.targets, is_webgpu)) return compile_webgpu(options);
     auto library = open_libraries(options.common);
     if (!library) return fail(std::move(library.error()));
-    auto dimensions = artefact::parse_dimensions(options.bindings);
-    if (!dimensions) return fail(std::move(dimensions.error()));
-    if (!options.system.empty()) return compile_for_system(options, *library, std::move(*dimensions));
-    auto targets = targets_of(options.targets, options.emit == "c");
-    if (!targets) return fail(std::move(targets.error()));
     auto exported = Exported::open(options, *library);
     if (!exported) return fail(std::move(exported.error()));
+    auto dimensions = exported->dimensions();
+    if (!dimensions) return fail(std::move(dimensions.error()));
+    if (!options.system.empty()) return compile_for_system(options, *exported, std::move(*dimensions));
+    auto targets = targets_of(options.targets, options.emit == "c");
+    if (!targets) return fail(std::move(targets.error()));
+    const auto compiler = compiler_for(options, *targets);
+    if (!compiler) return fail(compiler.error());
     const auto progress = progress_on_terminal();
     auto program = artefact::make_program(
         {.name = name_of(options),
@@ -180,7 +218,7 @@ Result<void> compile(const CompileOptions& options) {
          .progress = progress.get()});
     if (!program) return fail(std::move(program.error()));
     take_names(*program, *exported);
-    artefact::ArtefactOptions made = artefact_options(options, *progress);
+    artefact::ArtefactOptions made = artefact_options(options, *compiler, *progress);
     if (options.emit != "library") made.emit = options.emit == "c" ? artefact::Emit::c : artefact::Emit::object;
     made.weights_beside = are_beside(options, *program);
     auto files = artefact::write_artefact(*program, options.folder, made);

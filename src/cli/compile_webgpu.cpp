@@ -21,7 +21,7 @@ Result<Source> open_source(const CompileOptions& options, const Library& library
                            const std::map<std::string, TensorData>& given) {
     if (!options.model.empty()) return load_model(options.model, library, given, options.bindings, options.rules);
     std::map<std::string, int64_t> dimensions;
-    auto inputs = read_input_types(options.input_types, dimensions);
+    auto inputs = read_call_inputs(options.input_types, options.bindings, {}, dimensions);
     if (!inputs) return fail(std::move(inputs.error()));
     return load_call(options.call, library, *inputs, options.rules);
 }
@@ -92,6 +92,7 @@ Result<void> compile_webgpu(const CompileOptions& options) {
                      .found = fmt::format("{}", target->vector_bytes),
                      .remedy = "leave it out"});
     }
+    if (auto fine = plan::check_placements(source->graph); !fine) return fail(std::move(fine.error()));
     auto plan = plan::make_plan(source->graph, *target);
     if (!plan) return fail(std::move(plan.error()));
     warn(plan->notes);
@@ -99,8 +100,7 @@ Result<void> compile_webgpu(const CompileOptions& options) {
     plan->input_names = source->input_names;
     plan->output_names = source->output_names;
     const auto engine = open_engine(options.threads, options.cache);
-    auto prepared =
-        runtime::prepare_here(*plan, engine->target, *engine->kernels, *engine->pool, *engine->prepared);
+    auto prepared = runtime::prepare_here(*plan, engine->target, *engine->kernels, *engine->pool, *engine->prepared);
     if (!prepared) return fail(std::move(prepared.error()));
     auto package = webgpu::make_package(std::make_shared<const plan::Plan>(std::move(*plan)), std::move(*prepared));
     if (!package) return fail(std::move(package.error()));

@@ -15,7 +15,28 @@ std::vector<std::string> option_names(const CommandRow& command) {
     return names;
 }
 
+}  // namespace
+
+std::string words_kind_of(const OptionRow& option) {
+    if (option.value == "OPERATOR") return "operators";
+    if (option.value == "TARGET" || option.value == "FILE|TAG") return "targets";
+    if (option.value == "NAME|FILE") return "environments";
+    return option.names.back() == "--bind" ? "dimensions" : "";
+}
+
+namespace {
+
 // ---- bash
+
+// Words in double quotes: a choice's, and what heddle itself is asked for at that moment.
+std::string bash_list(const OptionRow& option) {
+    const std::string kind = words_kind_of(option);
+    const std::string file = kind == "dimensions" ? " --of \"$model\"" : "";
+    const std::string asked =
+        kind.empty() ? "" : fmt::format("$(\"${{COMP_WORDS[0]}}\" completion --words {}{} 2>/dev/null)", kind, file);
+    return fmt::format("\"{}{}{}\"", fmt::join(choices_of(option), " "),
+                       asked.empty() || choices_of(option).empty() ? "" : " ", asked);
+}
 
 // The words that complete what stands behind `heddle COMMAND ... OPTION`; a `case` arm for each that takes a value.
 std::string bash_values(const CommandRow& command) {
@@ -23,8 +44,7 @@ std::string bash_values(const CommandRow& command) {
     for (const OptionRow& option : command.options) {
         if (option.value.empty() || option.positional) continue;
         for (const std::string& name : option.names)
-            arms += fmt::format("        '{} {}') words='{}'; value=1 ;;\n", command.name, name,
-                                fmt::join(choices_of(option), " "));
+            arms += fmt::format("        '{} {}') words={}; value=1 ;;\n", command.name, name, bash_list(option));
     }
     return arms;
 }
@@ -35,10 +55,12 @@ std::string bash_words(const CommandRow& command, const CommandTable& table) {
     for (const OptionRow& option : command.options) {
         if (!option.positional) continue;
         for (std::string& choice : choices_of(option)) arguments.push_back(std::move(choice));
+        if (const std::string kind = words_kind_of(option); !kind.empty())
+            arguments.push_back(fmt::format("$(\"${{COMP_WORDS[0]}}\" completion --words {} 2>/dev/null)", kind));
     }
     for (const CommandRow& other : command.name.empty() ? table.commands : std::vector<CommandRow>())
         arguments.push_back(other.name);
-    return fmt::format("        '{}') options='{}'; arguments='{}' ;;\n", command.name,
+    return fmt::format("        '{}') options='{}'; arguments=\"{}\" ;;\n", command.name,
                        fmt::join(option_names(command), " "), fmt::join(arguments, " "));
 }
 
@@ -53,7 +75,7 @@ std::string bash_script(const CommandTable& table) {
     return fmt::format(R"(# Completion of heddle's commands and options for bash; made by: heddle completion bash
 _heddle() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}"
-    local command='' options='' arguments='' words='' value='' word
+    local command='' options='' arguments='' words='' value='' model='' word
     # bash takes --option=value for three words.
     if [[ $current == '=' ]]; then
         current=''
@@ -64,6 +86,9 @@ _heddle() {{
         case "$word" in
         {}) command="$word"; break ;;
         esac
+    done
+    for word in "${{COMP_WORDS[@]}}"; do
+        [[ $word == *.onnx ]] && model="$word"
     done
     case "$command" in
 {}    esac
@@ -100,6 +125,11 @@ std::string zsh_text(const std::string& text) {
 std::string zsh_action(const OptionRow& option) {
     const auto choices = choices_of(option);
     const std::string words = choices.empty() ? "" : fmt::format("({})", fmt::join(choices, " "));
+    const std::string kind = words_kind_of(option);
+    if (!kind.empty())
+        return "{_alternative \"words\\:word\\:($(heddle completion --words " + kind +
+               (kind == "dimensions" ? " --of ${(M)words:#*.onnx}" : "") +
+               " 2>/dev/null))\" \"files\\:file\\:_files\"}";
     if (!takes_file(option)) return words;
     return words.empty() ? "_files" : "{_alternative \"words\\:word\\:" + words + "\" \"files\\:file\\:_files\"}";
 }
@@ -152,9 +182,57 @@ compdef _heddle heddle
                        descriptions, zsh_arguments(table.program), arms);
 }
 
+// ---- fish
+
+std::string fish_text(const std::string& text) {
+    std::string result;
+    for (const char c : text) result += c == '\'' || c == '\\' ? "\\" + std::string(1, c) : std::string(1, c);
+    return result;
+}
+
+// What follows an option, or an argument's words.
+std::string fish_values(const OptionRow& option) {
+    std::vector<std::string> words = choices_of(option);
+    const std::string kind = words_kind_of(option);
+    if (kind == "dimensions")
+        words.push_back(
+            "(heddle completion --words dimensions --of (string match -- \"*.onnx\" (commandline -opc))[1])");
+    else if (!kind.empty())
+        words.push_back(fmt::format("(heddle completion --words {})", kind));
+    return words.empty() ? "" : fmt::format(" -a '{}'", fish_text(fmt::format("{}", fmt::join(words, " "))));
+}
+
+std::string fish_script(const CommandTable& table) {
+    std::string script =
+        "# Completion of heddle's commands and options for fish; made by: heddle completion fish\n"
+        "complete -c heddle -e\n";
+    const auto add = [&](const CommandRow& command, const std::string& condition) {
+        for (const OptionRow& option : command.options) {
+            const std::string values = fish_values(option);
+            if (option.positional) {
+                if (!values.empty()) script += fmt::format("complete -c heddle -n '{}'{}\n", condition, values);
+                continue;
+            }
+            std::string line = fmt::format("complete -c heddle -n '{}'", condition);
+            for (const std::string& name : option.names)
+                line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+            if (!option.value.empty()) line += takes_file(option) ? " -r" + values : " -x" + values;
+            script += fmt::format("{} -d '{}'\n", line, fish_text(option.text));
+        }
+    };
+    add(table.program, "__fish_use_subcommand");
+    for (const CommandRow& command : table.commands) {
+        script += fmt::format("complete -c heddle -f -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
+                              fish_text(command.text));
+        add(command, "__fish_seen_subcommand_from " + command.name);
+    }
+    return script;
+}
+
 }  // namespace
 
 std::string completion_script(const CommandTable& table, const std::string& shell) {
+    if (shell == "fish") return fish_script(table);
     return shell == "zsh" ? zsh_script(table) : bash_script(table);
 }
 

@@ -15,14 +15,15 @@ Result<explain::Explanation> explained(const ExplainOptions& options) {
     const auto target = [&] { return open_scheduled_target(options.target); };
     std::shared_ptr<const Target> system;
     if (!options.system.empty()) {
-        auto opened = open_target(options.system);
+        auto opened = open_system(options.system);
         if (!opened) return fail(std::move(opened.error()));
         system = std::make_shared<const Target>(std::move(*opened));
     }
     auto explanation = explain::explain(*library, options.operator_name, options.arguments, target,
                                         {.notations = options.notations,
                                          .gradient = options.gradient,
-                                         .equations = options.equations,
+                                         .equations = !options.equations.empty(),
+                                         .pass = options.equations == "true" ? "" : options.equations,
                                          .schedule = options.schedule,
                                          .source = options.source,
                                          .shards = options.shards,

@@ -173,16 +173,11 @@ Result<Wanted> load_from_model(const Differentiated& from, const GradientOptions
     return Wanted{std::move(*source), std::move(*wanted)};
 }
 
-// Inputs of a call, and what else the loss reads: by files and by types.
-Result<std::vector<ProgramInput>> typed_inputs(const GradientOptions& options, const Given& given,
-                                               std::map<std::string, int64_t>& dimensions) {
-    auto typed = read_input_types(options.input_types, dimensions);
-    if (!typed) return typed;
-    for (const auto& [name, tensor] : given) {
-        if (std::ranges::find(*typed, name, &ProgramInput::name) != typed->end()) continue;
-        typed->push_back({name, TensorType{tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}}});
-    }
-    return typed;
+// Inputs of a call, and what else the loss reads. What --bind names is the model's, where there is one.
+Result<std::vector<ProgramInput>> typed_inputs(const Differentiated& from, const GradientOptions& options,
+                                               const Given& given, std::map<std::string, int64_t>& dimensions) {
+    const auto bindings = from.call.empty() ? std::vector<std::string>() : from.bindings;
+    return read_call_inputs(options.input_types, bindings, given, dimensions);
 }
 
 // What nothing reads may be the loss's, or an adjoint.
@@ -234,17 +229,6 @@ LossScope scope_of(const Source& source, const std::vector<ProgramInput>& typed)
         add(fmt::format("output_{}", i), graph.tensor(graph.outputs[i]).type, graph.outputs[i]);
     for (const ProgramInput& input : typed) add(input.name, input.type, no_id);
     return scope;
-}
-
-// A name that nothing has may be meant as a new input.
-Diagnostics told_of_inputs(Diagnostics problems) {
-    for (Diagnostic& problem : problems) {
-        if (problem.code != "symbolic.unknown_name") continue;
-        problem.remedy +=
-            fmt::format("{}a new input needs its values, --input NAME=FILE, or its type, --input-type NAME=TYPE",
-                        problem.remedy.empty() ? "" : "; ");
-    }
-    return problems;
 }
 
 // Puts the loss in place of the outputs. Codes cli.loss, those of programs.
@@ -324,7 +308,7 @@ Result<void> differentiate(Source& source, const std::vector<std::string>& names
 Result<void> check_inputs(const Source& source, const Differentiated& from, const GradientOptions& options,
                           const Given& given, size_t of_model) {
     if (auto known = inference::arrange(source.input_names, given); !known) return fail(std::move(known.error()));
-    std::map<std::string, int64_t> dimensions;
+    std::map<std::string, int64_t> dimensions = source.graph.dimension_names;
     auto typed = read_input_types(options.input_types, dimensions);
     if (!typed) return fail(std::move(typed.error()));
     const size_t first = from.call.empty() ? of_model : 0;
@@ -363,7 +347,7 @@ Result<Source> load_gradient(const Differentiated& from, const GradientOptions& 
                              const Given& given, Progress* progress) {
     if (auto fine = check_source(from); !fine) return fail(std::move(fine.error()));
     std::map<std::string, int64_t> dimensions;
-    auto typed = typed_inputs(options, given, dimensions);
+    auto typed = typed_inputs(from, options, given, dimensions);
     if (!typed) return fail(std::move(typed.error()));
     auto loaded = from.call.empty() ? load_from_model(from, options, library, given, progress)
                                     : load_from_call(from, options, library, *typed, progress);
@@ -385,7 +369,7 @@ Result<std::vector<Differentiable>> list_differentiable(const Differentiated& fr
     std::vector<Differentiable> list;
     if (!from.call.empty()) {
         std::map<std::string, int64_t> dimensions;
-        auto typed = typed_inputs(options, given, dimensions);
+        auto typed = typed_inputs(from, options, given, dimensions);
         auto source = typed ? load_call(from.call, library, *typed, from.rules) : fail(std::move(typed.error()));
         if (!source) return fail(std::move(source.error()));
         for (TensorId id : source->graph.inputs)

@@ -8,6 +8,7 @@
 
 #include "pictures/draw_parts.h"
 #include "cli/gradient_source.h"
+#include "cli/launch_profile.h"
 #include "cli/support.h"
 #include "interchange/json_tree.h"
 #include "interchange/to_document.h"
@@ -57,7 +58,7 @@ Result<void> check_options(const GraphOptions& options) {
 
 Result<Source> called(const GraphOptions& options, const Library& library) {
     std::map<std::string, int64_t> dimensions;
-    auto inputs = read_input_types(options.input_types, dimensions);
+    auto inputs = read_call_inputs(options.input_types, options.bindings, {}, dimensions);
     if (!inputs) return fail(std::move(inputs.error()));
     auto source = load_call(options.call, library, *inputs, options.rules);
     if (source) source->graph.dimension_names = dimensions;
@@ -99,28 +100,17 @@ Result<Loaded> load(const GraphOptions& options, const Library& library) {
 // The median of some runs, on given and made-up inputs.
 Result<Times> measure(const Loaded& loaded, const inference::Engine& engine,
                       const std::shared_ptr<const runtime::Executable>& executable) {
-    constexpr size_t runs = 5;
+    constexpr size_t runs = 10;
     if (auto fine = check_work(*loaded.graph, default_work / runs, false); !fine) return fail(std::move(fine.error()));
     auto feeds = feeds_for(loaded.input_names, executable->plan().input_types, loaded.given, 1, default_work);
     if (!feeds) return fail(std::move(feeds.error()));
     runtime::Session session(executable, engine.pool);
     std::vector<TensorData> outputs = session.make_outputs();
-    if (auto done = session.run(*feeds, outputs); !done) return fail(std::move(done.error()));
-    std::vector<runtime::LaunchTime> profile;
-    session.set_profile(&profile);
-    for (size_t run = 0; run < runs; run++) {
-        if (auto done = session.run(*feeds, outputs); !done) return fail(std::move(done.error()));
-    }
+    auto profile = profile_launches(session, *feeds, outputs, runs);
+    if (!profile) return fail(std::move(profile.error()));
     Times times;
-    const size_t launches = profile.size() / runs;
-    double sum = 0;
-    for (size_t i = 0; i < launches; i++) {
-        std::vector<double> of_launch;
-        for (size_t run = 0; run < runs; run++) of_launch.push_back(profile[run * launches + i].microseconds);
-        std::ranges::sort(of_launch);
-        sum += of_launch[runs / 2];
-        times.microseconds.push_back(of_launch[runs / 2]);
-    }
+    for (const runtime::LaunchTime& launch : profile->launches) times.microseconds.push_back(launch.microseconds);
+    const double sum = profile->sum_milliseconds() * 1e3;
     const bool all_given = loaded.given.size() == loaded.input_names.size();
     times.how = fmt::format("{:.3g} ms in launches, each the median of {} runs; {} thread{}, {} inputs", sum / 1e3,
                             runs, engine.pool->threads(), engine.pool->threads() == 1 ? "" : "s",

@@ -54,7 +54,8 @@ std::string manual_page(const CommandTable& table) {
     std::string text = fmt::format(
         ".TH HEDDLE 1 \"\" \"heddle {}\" \"User Commands\"\n.SH NAME\nheddle \\- {}\n"
         ".SH SYNOPSIS\n.B heddle\n.I COMMAND\n[\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n{}\n.SH OPTIONS\n",
-        inference::build_version, troff("tensor compiler in which an operator is a short text"), troff(table.program.text));
+        inference::build_version, troff("tensor compiler in which an operator is a short text"),
+        troff(table.program.text));
     for (const OptionRow& option : table.program.options) text += manual_entry(option);
     text += ".SH COMMANDS\n";
     for (const CommandRow& command : table.commands) text += manual_section(command);

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/gradient_source.h"
+#include "cli/launch_profile.h"
 #include "cli/progress_line.h"
 #include "cli/run_placed.h"
 #include "cli/support.h"
@@ -37,7 +38,8 @@ struct Measured {
     std::vector<std::string> output_names;
     std::vector<rewrite::Step> rewrites;
     Diagnostics notes;  // of the plan
-    std::vector<runtime::LaunchTime> profile;
+    std::optional<LaunchProfile> profile;
+    Json launches_json;                // of it, with what each computes
     nlohmann::ordered_json placement;  // of a system: what explain/placement.h says; else null
     std::string placement_text;
 };
@@ -65,10 +67,6 @@ Result<void> run_session(runtime::Session& session, const std::vector<TensorData
         const auto begin = Clock::now();
         if (auto done = session.run(feeds, measured.outputs); !done) return done;
         measured.run_ms.push_back(milliseconds_since(begin));
-    }
-    if (!options.profile.empty()) {
-        session.set_profile(&measured.profile);
-        if (auto done = session.run(feeds, measured.outputs); !done) return done;
     }
     return {};
 }
@@ -107,22 +105,31 @@ Result<std::vector<std::string>> write_outputs(const Measured& measured, const R
         written.push_back((*files)[i]);
     }
     if (options.output.empty()) return files;
+    if (options.output.ends_with(".npy")) {
+        if (auto done = write_npy(options.output, outputs.front()); !done) return undo(std::move(done.error()));
+        return files;
+    }
     std::vector<std::pair<std::string, const TensorData*>> named;
     for (size_t i = 0; i < outputs.size(); i++) named.emplace_back(measured.output_names[i], &outputs[i]);
     if (auto done = write_npz(options.output, named); !done) return undo(std::move(done.error()));
     return files;
 }
 
-Result<void> write_profile(const std::string& path, const std::vector<runtime::LaunchTime>& profile) {
-    if (path.empty()) return {};
-    Json list = Json::array();
-    for (const auto& entry : profile) {
-        list.push_back({{"name", entry.name},
-                        {"layout", entry.layout},
-                        {"kernel", entry.tree},
-                        {"microseconds", entry.microseconds}});
-    }
-    return write_file(path, list.dump(2) + "\n");
+// So many warm runs as --repeat says, or a few: their medians are comparable with what it reports.
+Result<void> profile_session(runtime::Session& session, const Graph& graph, const std::vector<TensorData>& feeds,
+                             const runtime::Executable& executable, const inference::Engine& engine,
+                             const RunOptions& options, Measured& measured) {
+    constexpr int64_t few = 10, most = 1000;
+    constexpr double longest_ms = 5000;  // that a few runs may take
+    const auto in_time = static_cast<int64_t>(longest_ms / std::max(measured.run_ms.back(), 1.0));
+    const int64_t runs = options.repeat > 1 ? std::min(options.repeat, most) : std::clamp<int64_t>(in_time, 1, few);
+    auto profile = profile_launches(session, feeds, measured.outputs, static_cast<size_t>(runs));
+    if (!profile) return fail(std::move(profile.error()));
+    auto launches = launches_json(graph, executable.plan(), *profile, engine.pool->threads());
+    if (!launches) return fail(std::move(launches.error()));
+    measured.profile = std::move(*profile);
+    measured.launches_json = std::move(*launches);
+    return {};
 }
 
 void print_json(const Measured& m, const Progress& progress, const std::vector<std::string>& files,
@@ -136,6 +143,9 @@ void print_json(const Measured& m, const Progress& progress, const std::vector<s
         json["outputs"].push_back(std::move(output));
     }
     if (!options.output.empty()) json["file"] = options.output;
+    if (m.profile)
+        json["profile"] = {
+            {"file", options.profile}, {"runs", m.profile->runs}, {"launches_ms", m.profile->sum_milliseconds()}};
     if (!m.rewrites.empty()) json["rewrites"] = Json::array();
     for (const rewrite::Step& step : m.rewrites) json["rewrites"].push_back({{"rule", step.rule}, {"at", step.at}});
     if (!m.placement.is_null()) json["placement"] = m.placement;
@@ -166,6 +176,9 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
     }
     if (!options.output.empty())
         fmt::print("{} output{} -> {}\n", m.outputs.size(), m.outputs.size() == 1 ? "" : "s", options.output);
+    if (m.profile)
+        fmt::print("{} launches, {:.3g} ms in them (medians of {} warm runs) -> {}\n", m.profile->launches.size(),
+                   m.profile->sum_milliseconds(), m.profile->runs, options.profile);
     fmt::print("load {:.1f} ms, compile {:.1f} ms", m.load_ms, m.compile_ms);
     if (m.run_ms.size() > 1) {
         fmt::print(", run {:.3f} ms (median of {}, least {:.3f})", median(m.run_ms), m.run_ms.size(),
@@ -174,8 +187,10 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
         fmt::print(", run {:.3f} ms", m.run_ms.front());
     }
     if (!m.placement.is_null()) {
-        fmt::print("; {} launches, {} copies of {} bytes", m.launches, m.placement["run"]["copies"].get<int64_t>(),
-                   m.placement["run"]["copied_bytes"].get<int64_t>());
+        const Json& run = m.placement["run"];
+        fmt::print("; {} launches, {} functions on other devices, {} copies of {} bytes", m.launches,
+                   run["device_launches"].get<int64_t>(), run["copies"].get<int64_t>(),
+                   run["copied_bytes"].get<int64_t>());
     } else if (options.backend != "reference") {
         fmt::print("; {} launches{}, {} kernels compiled{}, {:.1f} MB", m.launches,
                    m.layout_launches > 0 ? fmt::format(" and {} for layout", m.layout_launches) : "",
@@ -188,11 +203,10 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
 using Given = std::map<std::string, TensorData>;
 
 Result<Source> load_program(const RunOptions& options, const Library& library, const Given& given, Progress& progress) {
-    std::vector<ProgramInput> inputs;
-    for (const auto& [name, tensor] : given) {
-        inputs.push_back({name, TensorType{tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}}});
-    }
-    return load_call(options.call, library, inputs, options.rules, &progress);
+    std::map<std::string, int64_t> dimensions;
+    auto inputs = read_call_inputs(options.input_types, options.bindings, given, dimensions);
+    if (!inputs) return fail(std::move(inputs.error()));
+    return load_call(options.call, library, *inputs, options.rules, &progress);
 }
 
 Result<Source> load(const RunOptions& options, const Library& library, const Given& given, Progress& progress) {
@@ -222,11 +236,13 @@ Given with_weights(const Given& given, const Source& source) {
 inference::ProgramSource kept_as(const RunOptions& options, const Library& library, const Given& given,
                                  const inference::Engine& engine) {
     const auto folder = engine.kernels->folder();
-    if (!folder || !options.rules.empty() || options.gradient) return {};  // weights are not in what is kept
+    if (!folder || !options.rules.empty() || options.gradient || !options.profile.empty())
+        return {};  // weights are not in what is kept
     const auto model = options.call.empty() ? inference::digest_of_file(options.model, *folder) : options.call;
     if (!model) return {};
     std::string types;
     for (const auto& [name, tensor] : given) types += fmt::format("{}: {}; ", name, type_text(tensor));
+    for (const std::string& type : options.input_types) types += type + "; ";
     return {fmt::format("{} {}\nlibraries {} {}\ninputs {}\nbound {}", options.call.empty() ? "model" : "call", *model,
                         inference::digest_of(library), fmt::join(options.common.libraries, " "), types,
                         fmt::join(options.bindings, ",")),
@@ -239,6 +255,7 @@ struct Ready {
     inference::KeptProgram program;
     std::vector<TensorData> feeds;
     bool may_be_kept = false;
+    std::optional<Graph> graph = {};  // where it was just made
 };
 
 Result<Ready> take(inference::KeptProgram program, const RunOptions& options, const Given& given, Measured& measured) {
@@ -265,7 +282,9 @@ Result<Ready> make(const RunOptions& options, const Library& library, const Give
     measured.rewrites = std::move(source->rewrites);
     inference::KeptProgram program{std::move(*executable), std::move(source->input_names),
                                    std::move(source->output_names), scalar_operations(source->graph)};
-    return Ready{std::move(program), std::move(*feeds), !source->other_files};
+    Ready ready{std::move(program), std::move(*feeds), !source->other_files};
+    if (!options.profile.empty()) ready.graph = std::move(source->graph);  // else its weights are not kept
+    return ready;
 }
 
 Result<void> run_compiled(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
@@ -290,6 +309,11 @@ Result<void> run_compiled(const RunOptions& options, const Library& library, con
     const runtime::Executable& executable = *ready->program.executable;
     runtime::Session session(ready->program.executable, engine->pool);
     if (auto done = run_session(session, ready->feeds, options, measured); !done) return done;
+    if (!options.profile.empty()) {
+        if (auto done = profile_session(session, *ready->graph, ready->feeds, executable, *engine, options, measured);
+            !done)
+            return done;
+    }
     measured.output_names = ready->program.output_names;
     measured.notes = executable.plan().notes;
     measured.launches = executable.plan().launches();
@@ -334,11 +358,14 @@ Result<void> run_on_system(const RunOptions& options, const Library& library, co
     measured.outputs = std::move(run->outputs);
     measured.compile_ms = run->compile_ms;
     measured.run_ms = std::move(run->run_ms);
-    measured.launches = run->report.launches;
+    measured.launches = run->report.kernel_launches;
     measured.placement = explain::placement_json(source->graph, run->placed);
     measured.placement_text = explain::placement_text(source->graph, run->placed);
     Json& json = measured.placement["run"];
-    json = {{"copies", run->report.copies}, {"copied_bytes", run->report.copied_bytes}, {"steps", Json::array()}};
+    json = {{"device_launches", run->report.launches},
+            {"copies", run->report.copies},
+            {"copied_bytes", run->report.copied_bytes},
+            {"steps", Json::array()}};
     json["kernels"] = Json::array();
     for (const PlacedRun::Kernels& kernels : run->kernels) {
         Json launches = Json::array();
@@ -356,6 +383,11 @@ Result<void> run_source(const RunOptions& options) {
                      .summary = "give a model, or --call with a program, and not both",
                      .remedy = "heddle run --help shows examples"});
     }
+    if (options.call.empty() && !options.gradient && !options.input_types.empty()) {
+        return fail({.code = "cli.what_to_run",
+                     .summary = "--input-type is for --call",
+                     .remedy = "a model says the types of its inputs; --bind gives sizes that it leaves open"});
+    }
     const auto begin = Clock::now();
     const auto progress = progress_on_terminal();
     progress->begin(Stage::load, 1);
@@ -370,9 +402,18 @@ Result<void> run_source(const RunOptions& options) {
                                                       : run_compiled;
     if (auto done = run(options, *library, *given, *progress, measured); !done) return done;
     measured.peak_resident_bytes = peak_resident_bytes();
+    if (options.output.ends_with(".npy") && measured.outputs.size() != 1) {
+        return fail({.code = "cli.output",
+                     .summary = fmt::format("'{}' holds one array, and there are {} outputs", options.output,
+                                            measured.outputs.size()),
+                     .expected = fmt::format("{}", fmt::join(measured.output_names, ", ")),
+                     .remedy = "write them to a .npz, or to a folder by --output-dir"});
+    }
     auto files = write_outputs(measured, options);
     if (!files) return fail(std::move(files.error()));
-    if (auto written = write_profile(options.profile, measured.profile); !written) return written;
+    if (measured.profile) {
+        if (auto written = write_file(options.profile, measured.launches_json.dump(2) + "\n"); !written) return written;
+    }
     if (options.common.json) {
         print_json(measured, *progress, *files, options);
     } else {

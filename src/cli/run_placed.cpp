@@ -10,7 +10,7 @@ Result<PlacedRun> run_placed(const Graph& graph, const std::vector<TensorData>& 
     using Clock = std::chrono::steady_clock;
     PlacedRun run;
     auto begin = Clock::now();
-    auto target = open_target(options.system);
+    auto target = open_system(options.system);
     if (!target) return fail(std::move(target.error()));
     auto placed = explain::placed(graph, *target, options.place);
     if (!placed) return fail(std::move(placed.error()));

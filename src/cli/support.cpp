@@ -3,6 +3,7 @@
 #include <charconv>
 #include <filesystem>
 #include <random>
+#include <ranges>
 
 #include <algorithm>
 
@@ -10,13 +11,16 @@
 #include <fmt/ranges.h>
 
 #include "cache/folder.h"
+#include "cli/bindings.h"
 #include "cli/progress_line.h"
 #include "evaluate/work.h"
 #include "explain/arguments.h"
+#include "frontends/onnx/import.h"
 #include "inference/host.h"
 #include "inference/model.h"
 #include "plugins/load_plugin.h"
 #include "support/npy.h"
+#include "support/npz.h"
 #include "target/facts.h"
 #include "target/hosts.h"
 
@@ -63,14 +67,24 @@ Result<Library> open_libraries(const CommonOptions& options) {
 }
 
 Result<interchange::Dialect> open_environment(const std::string& name) {
-    return interchange::open_dialect(name, data_folder("environments"));
+    return interchange::open_dialect(name, environments_folder());
 }
 
 std::string exported_folder() { return data_folder("exported").string(); }
+std::string environments_folder() { return data_folder("environments").string(); }
 
 namespace {
 
-Result<TensorData> read_tensor_file(const std::string& path) {
+Result<TensorData> read_tensor_file(const std::string& path, const std::string& name) {
+    if (path.ends_with(".npz")) {
+        auto arrays = read_npz(path);
+        if (!arrays) return fail(std::move(arrays.error()));
+        if (const auto found = arrays->find(name); found != arrays->end()) return std::move(found->second);
+        return fail({.code = "cli.input",
+                     .summary = fmt::format("'{}' has no array '{}'", path, name),
+                     .found = fmt::format("{}", fmt::join(std::views::keys(*arrays), ", ")),
+                     .remedy = "--input FILE.npz gives each array to the input of its name"});
+    }
     if (!path.ends_with(".pb")) return read_npy(path);
     auto tensor = onnx::read_tensor(path);
     if (!tensor) return fail(std::move(tensor.error()));
@@ -89,13 +103,19 @@ Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::str
     Diagnostics problems;
     for (const std::string& text : texts) {
         size_t equals = text.find('=');
+        if (equals == std::string::npos && text.ends_with(".npz")) {
+            auto arrays = read_npz(text);
+            if (!arrays) problems.insert(problems.end(), arrays.error().begin(), arrays.error().end());
+            if (arrays) inputs.insert(arrays->begin(), arrays->end());
+            continue;
+        }
         if (equals == std::string::npos || equals == 0) {
             problems.push_back({.code = "cli.input",
                                 .summary = fmt::format("--input does not understand '{}'", text),
-                                .expected = "NAME=FILE"});
+                                .expected = "NAME=FILE, or FILE.npz for all arrays in it"});
             continue;
         }
-        auto tensor = read_tensor_file(text.substr(equals + 1));
+        auto tensor = read_tensor_file(text.substr(equals + 1), text.substr(0, equals));
         if (tensor) {
             inputs.insert_or_assign(text.substr(0, equals), std::move(*tensor));
         } else {
@@ -117,10 +137,16 @@ Result<Source> load_model(const std::string& path, const Library& library,
 Result<Source> load_model(const onnx::OnnxModel& model, const Library& library,
                           const std::map<std::string, TensorData>& given, const std::vector<std::string>& binding_texts,
                           const std::vector<std::string>& rules, Progress* progress, inference::FreeWeights* weights) {
+    std::set<std::string> names;
+    for (const auto& [name, tensor] : given) names.insert(name);
+    if (const auto opened = onnx::without_initializers(model, names))
+        return load_model(*opened, library, given, binding_texts, rules, progress, weights);
     auto uses = rewrite::read_rule_uses(rules, library);
     if (!uses) return fail(std::move(uses.error()));
     inference::Rewriting rewriting{std::move(*uses), {}};
-    auto bindings = explain::parse_bindings(binding_texts);
+    auto resolved = resolve_bindings(binding_texts, dimensions_of(model));
+    if (!resolved) return fail(std::move(resolved.error()));
+    auto bindings = explain::parse_bindings(*resolved);
     if (!bindings) return fail(std::move(bindings.error()));
     if (auto wanted = step_done(progress); !wanted) return fail(wanted.error());
     Source source{
@@ -155,6 +181,34 @@ Result<std::vector<ProgramInput>> read_input_types(const std::vector<std::string
     return inputs;
 }
 
+Result<std::vector<ProgramInput>> read_call_inputs(const std::vector<std::string>& texts,
+                                                   const std::vector<std::string>& bindings,
+                                                   const std::map<std::string, TensorData>& given,
+                                                   std::map<std::string, int64_t>& dimensions) {
+    auto resolved = resolve_bindings(bindings, dimensions_in(texts));
+    if (!resolved) return fail(std::move(resolved.error()));
+    auto bound = explain::parse_bindings(*resolved);
+    if (!bound) return fail(std::move(bound.error()));
+    dimensions.merge(*bound);
+    auto inputs = read_input_types(texts, dimensions);
+    if (!inputs) return inputs;
+    for (const auto& [name, tensor] : given) {
+        if (std::ranges::find(*inputs, name, &ProgramInput::name) != inputs->end()) continue;
+        inputs->push_back({name, TensorType{tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}}});
+    }
+    return inputs;
+}
+
+Diagnostics told_of_inputs(Diagnostics problems) {
+    for (Diagnostic& problem : problems) {
+        if (problem.code != "symbolic.unknown_name") continue;
+        problem.remedy +=
+            fmt::format("{}a new input needs its values, --input NAME=FILE, or its type, --input-type NAME=TYPE",
+                        problem.remedy.empty() ? "" : "; ");
+    }
+    return problems;
+}
+
 Result<Source> load_call(const std::string& text, const Library& library, const std::vector<ProgramInput>& inputs,
                          const std::vector<std::string>& rules, Progress* progress) {
     if (auto wanted = step_done(progress); !wanted) return fail(wanted.error());  // nothing more is loaded
@@ -181,7 +235,7 @@ Result<Source> load_call(const std::string& text, const Library& library, const 
         return calls->expand(calls->outputs());
     };
     auto graph = uses->empty() ? as_written() : rewritten();
-    if (!graph) return fail(std::move(graph.error()));
+    if (!graph) return fail(told_of_inputs(std::move(graph.error())));
     source.graph = std::move(*graph);
     for (TensorId t : source.graph.inputs) source.input_names.push_back(source.graph.tensor(t).name);
     if (auto wanted = step_done(progress); !wanted) return fail(wanted.error());
@@ -323,6 +377,12 @@ Result<Target> open_target(const std::string& text) {
     const auto tags = open_tags();
     if (!tags) return fail(tags.error());
     return tags->open(text);
+}
+
+Result<Target> open_system(const std::string& text) {
+    auto target = open_target(text);
+    if (!target) return target;
+    return with_default_host(std::move(*target));
 }
 
 Result<Target> open_scheduled_target(const std::string& text) {

@@ -19,6 +19,7 @@
 #include "rewrite/apply.h"
 #include "runtime/executable.h"
 #include "symbolic/program.h"
+#include "target/hosts.h"
 #include "target/tags.h"
 
 namespace heddle::cli {
@@ -34,8 +35,10 @@ Result<interchange::Dialect> open_environment(const std::string& name);
 
 // The folder with the fixed parts of exported programs (artefact/artefact.h).
 std::string exported_folder();
+// That of the environments that have names.
+std::string environments_folder();
 
-// NAME=FILE. Codes cli.input, and those of reading files.
+// NAME=FILE, or FILE.npz for all arrays in it. Codes cli.input, and those of reading files.
 Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::string>& texts);
 
 // A graph with its interface, from a model or a program.
@@ -65,6 +68,13 @@ Result<Source> load_call(const std::string& text, const Library& library, const 
 // NAME=TYPE each, as of --input-type. `dimensions`: those that they name.
 Result<std::vector<ProgramInput>> read_input_types(const std::vector<std::string>& texts,
                                                    std::map<std::string, int64_t>& dimensions);
+// Inputs of --call: by --input-type, with --bind for dimensions that have no number there, and by what is given.
+Result<std::vector<ProgramInput>> read_call_inputs(const std::vector<std::string>& texts,
+                                                   const std::vector<std::string>& bindings,
+                                                   const std::map<std::string, TensorData>& given,
+                                                   std::map<std::string, int64_t>& dimensions);
+// Of a name that nothing has, what makes it an input.
+Diagnostics told_of_inputs(Diagnostics problems);
 
 // "rewritten by RULE 3 times: a, b, c": a line a rule.
 void print_rewrites(const std::vector<rewrite::Step>& steps);
@@ -90,6 +100,8 @@ Target this_machine();
 Result<TargetTags> open_tags();
 // As an option names it: a tag, a file or JSON (target/tags.h); nothing is this machine.
 Result<Target> open_target(const std::string& text);
+// The same for --system: what needs a host and names none has that of its kind.
+Result<Target> open_system(const std::string& text);
 // The same, of a kind that kernels are scheduled for by loops and vectors. Code cli.target.
 Result<Target> open_scheduled_target(const std::string& text);
 // A plugin's backend by its name, or whichever the plugin has where the name is empty; null for "cpu". Codes cli.backend,

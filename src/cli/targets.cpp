@@ -1,4 +1,6 @@
 // heddle targets
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -11,6 +13,7 @@
 #include "target/decompose.h"
 #include "target/explain_target.h"
 #include "target/facts.h"
+#include "target/hosts.h"
 #include "target/measure_host.h"
 #include "target/tags.h"
 
@@ -43,27 +46,85 @@ std::string level_text(const Target& target) {
     return {};
 }
 
-int list_targets(const TargetTags& tags, const TargetsOptions& options) {
-    Json json = Json::object();
+// What can be done for a target today: that a tag describes it does not say that code is made for it.
+enum class Reach : uint8_t { code, page, part, none };
+constexpr std::array reach_words = {"machine code", "page", "its processors", "none"};
+constexpr std::array reach_titles = {
+    "Machine code and C (heddle compile --target):", "Pages (heddle compile --target):",
+    "Machines and clusters, on whose processors programs run (heddle run --system), and whose other devices are placed "
+    "on and explained:",
+    "No code yet, but placement and explanations (heddle explain --system):"};
+
+Reach reach_of(const Target& target) {
+    const KindFacts* kind = find_kind(kind_of(target));
+    if (!kind) return Reach::none;
+    if (target.level() >= TargetLevel::machine) return Reach::part;
+    if (kind->has_group("code")) return Reach::code;
+    return kind->has_group("scheduled") && kind->has_group("workgroups") ? Reach::page : Reach::none;
+}
+
+struct ListedTag {
+    std::string name;
+    TargetTag tag;
+    Target target;
+};
+
+std::string lower_case(std::string text) {
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text;
+}
+
+// Those that have this word in their names or descriptions; an empty one: all.
+Result<std::vector<ListedTag>> find_tags(const TargetTags& tags, const std::string& word) {
+    std::vector<ListedTag> found;
     for (const auto& [name, tag] : tags.all()) {
-        const auto target = tags.target(name);
-        if (!target) return report(target.error(), options.common);
-        const auto parts = part_names(*target);
-        if (options.common.json) {
-            json[name] = {{"kind", target->kind},
-                          {"level", level_text(*target)},
-                          {"means", tag.means},
-                          {"source", tag.source},
-                          {"file", tag.text->name()}};
-            if (!parts.empty()) json[name]["parts"] = parts;
-            continue;
-        }
-        const std::string whole = parts.empty() ? name : fmt::format("{}[:{}]", name, fmt::join(parts, "|"));
-        const bool long_name = whole.size() > 30;
-        fmt::print("{:30}{}{:8} {}\n", long_name ? name + "[:...]" : whole, " ", target->kind, tag.means);
+        auto target = tags.target(name);
+        if (!target) return fail(std::move(target.error()));
+        const std::string text = lower_case(name + " " + tag.means + " " + target->kind);
+        if (text.find(lower_case(word)) == std::string::npos) continue;
+        found.push_back({name, tag, std::move(*target)});
     }
-    if (options.common.json) fmt::print("{}\n", json.dump(2));
+    return found;
+}
+
+void print_tags(const std::vector<ListedTag>& listed) {
+    for (const Reach reach : {Reach::code, Reach::page, Reach::part, Reach::none}) {
+        bool titled = false;
+        for (const auto& [name, tag, target] : listed) {
+            if (reach_of(target) != reach) continue;
+            if (!titled) fmt::print("{}\n", reach_titles[static_cast<size_t>(reach)]);
+            titled = true;
+            const auto parts = part_names(target);
+            const std::string whole = parts.empty() ? name : fmt::format("{}[:{}]", name, fmt::join(parts, "|"));
+            const bool long_name = whole.size() > 30;
+            fmt::print("  {:30} {:8} {}\n", long_name ? name + "[:...]" : whole, target.kind, tag.means);
+        }
+    }
+}
+
+int list_targets(const std::vector<ListedTag>& listed, const TargetsOptions& options) {
+    if (!options.common.json) {
+        print_tags(listed);
+        return 0;
+    }
+    Json json = Json::object();
+    for (const auto& [name, tag, target] : listed) {
+        json[name] = {{"kind", target.kind},
+                      {"level", level_text(target)},
+                      {"code", reach_words[static_cast<size_t>(reach_of(target))]},
+                      {"means", tag.means},
+                      {"source", tag.source},
+                      {"file", tag.text->name()}};
+        if (const auto parts = part_names(target); !parts.empty()) json[name]["parts"] = parts;
+    }
+    fmt::print("{}\n", json.dump(2));
     return 0;
+}
+
+// A word that is no target, and that tags have: a search.
+bool is_search(const TargetsOptions& options, const Diagnostics& problems) {
+    const bool unknown = std::ranges::any_of(problems, [](const auto& p) { return p.code == "target.unknown_tag"; });
+    return unknown && !options.explain && options.ask.empty() && options.diff.empty();
 }
 
 // ---- one target
@@ -112,13 +173,18 @@ void print_rows(const std::vector<TargetRow>& rows, bool explain) {
 int describe(const Target& target, const TargetTag* tag, const TargetsOptions& options) {
     const auto rows = explain_target(target, options.explain);
     if (options.common.json) {
-        fmt::print("{}\n", (options.explain ? rows_json(rows) : description(target, tag)).dump(2));
+        Json json = options.explain ? rows_json(rows) : description(target, tag);
+        if (options.host && !options.explain) json["runs_code_for"] = cpus_within(target.arch, features_of(target));
+        fmt::print("{}\n", json.dump(2));
         return 0;
     }
     if (!options.explain) {
         if (tag) fmt::print("{}\n{}\n", tag->means, tag->source);
         fmt::print("{} {}\n", level_text(target), hash_text(target));
         if (const std::string triple = llvm_triple(target); !triple.empty()) fmt::print("{}\n", triple);
+        if (options.host)
+            fmt::print("runs code for {} and what has less\n",
+                       fmt::join(cpus_within(target.arch, features_of(target)), ", "));
     }
     print_rows(rows, options.explain);
     return 0;
@@ -160,9 +226,14 @@ Result<Target> chosen_target(const TargetTags& tags, const TargetsOptions& optio
 int show_targets(const TargetsOptions& options) {
     const auto tags = open_tags();
     if (!tags) return report(tags.error(), options.common);
-    if (!options.host && options.target.empty()) return list_targets(*tags, options);
-    const auto target = chosen_target(*tags, options);
+    auto target = !options.host && options.target.empty() ? Result<Target>(Target{}) : chosen_target(*tags, options);
+    if (!options.host && (options.target.empty() || (!target && is_search(options, target.error())))) {
+        const auto listed = find_tags(*tags, options.target);
+        if (!listed) return report(listed.error(), options.common);
+        if (!listed->empty()) return list_targets(*listed, options);
+    }
     if (!target) return report(target.error(), options.common);
+    if (options.explain) target = with_default_host(std::move(*target));
     if (!options.ask.empty()) return show_fact(*target, options);
     if (!options.diff.empty()) {
         const auto other = tags->open(options.diff);

@@ -1,6 +1,7 @@
 #include "cli/usage.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
@@ -70,6 +71,28 @@ Diagnostic unknown_option(const std::string& word, const std::string& command, c
             .params = {{"option", name}}};
 }
 
+// Of a value that is no number: "Could not convert: --random = abc" is the parser's.
+std::optional<Diagnostic> wrong_number(const std::string& problem, const std::string& name, const CommandRow& row) {
+    constexpr std::string_view begin = "Could not convert: ";
+    const size_t equals = problem.find(" = ");
+    if (!problem.starts_with(begin) || equals == std::string::npos) return std::nullopt;
+    const std::string option = problem.substr(begin.size(), equals - begin.size()), value = problem.substr(equals + 3);
+    const auto is_it = [&](const OptionRow& known) {
+        return std::ranges::find(known.names, option) != known.names.end();
+    };
+    const auto known = std::ranges::find_if(row.options, is_it);
+    return Diagnostic{.code = "cli.usage",
+                      .summary = fmt::format("{} takes no '{}'", option, value),
+                      .expected = fmt::format("a number{}", known == row.options.end() || known->value.empty()
+                                                                ? ""
+                                                                : fmt::format(": {} {}", option, known->value)),
+                      .found = value,
+                      .remedy = usage_remedy("", name, "what it takes"),
+                      .params = {{"option", option}}};
+}
+
+}  // namespace
+
 Diagnostic unknown_command(const std::string& word, const CommandTable& table) {
     std::vector<std::string> known;
     for (const CommandRow& row : table.commands) known.push_back(row.name);
@@ -78,8 +101,6 @@ Diagnostic unknown_command(const std::string& word, const CommandTable& table) {
             .remedy = usage_remedy(nearest_name(word, known), "heddle", "the commands"),
             .params = {{"command", word}}};
 }
-
-}  // namespace
 
 // What nobody takes comes first: what is missing is mostly what was meant by it.
 Diagnostic usage_problem(const CLI::ParseError& problem, const CLI::App& app, const CommandTable& table) {
@@ -96,6 +117,7 @@ Diagnostic usage_problem(const CLI::ParseError& problem, const CLI::App& app, co
                 .remedy = usage_remedy("", name, "what it takes")};
     std::string summary = problem.what();
     while (!summary.empty() && (summary.back() == '.' || summary.back() == '\n')) summary.pop_back();
+    if (auto wrong = wrong_number(summary, name, row_of(command))) return std::move(*wrong);
     return {.code = "cli.usage", .summary = std::move(summary), .remedy = usage_remedy("", name, "what it takes")};
 }
 

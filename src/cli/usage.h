@@ -17,6 +17,9 @@ CommandTable table_of(const CLI::App& app);
 // Whether there is `--format json`, however wrong the rest is.
 bool asks_for_json(int count, char** arguments);
 
+// Code cli.unknown_command, with the nearest one.
+Diagnostic unknown_command(const std::string& word, const CommandTable& table);
+
 // Codes: cli.unknown_command, cli.unknown_option, cli.usage.
 Diagnostic usage_problem(const CLI::ParseError& problem, const CLI::App& app, const CommandTable& table);
 

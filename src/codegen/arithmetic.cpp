@@ -308,6 +308,24 @@ CodeValue double_to_odd_single(Code& code, CodeValue value) {
     return code.reinterpret(m.select(m.both(even, inexact), moved, raw), DType::float32);
 }
 
+// The same of an integer: bits below the lowest that is kept become it, where they are not all zero. Wide integers have 53 bits in
+// between; devices without float64 hold none that need more than 32.
+CodeValue integer_to_odd_single(Code& code, CodeValue value) {
+    const Arithmetic m{code};
+    const int bits = info(value.dtype).bits;
+    if (bits <= 16) return code.convert(value, DType::float32);
+    const bool by_double = bits == 64 && code.units() != Units::single;
+    const int64_t lowest = int64_t{1} << (by_double ? 11 : 8), exact = int64_t{1} << (by_double ? 53 : 24);
+    const CodeValue below = m.op(CodeOp::bit_and, value, m.integer(value, lowest - 1));
+    const CodeValue sticky = m.select(m.equal(below, m.zero(value)), m.zero(value), m.integer(value, lowest));
+    const CodeValue odd = m.either(m.op(CodeOp::bit_and, value, m.integer(value, -lowest)), sticky);
+    CodeValue is_short = m.less(value, m.integer(value, exact));
+    if (m.is_signed(value)) is_short = m.both(is_short, m.less(m.integer(value, -exact), value));
+    const CodeValue shortened = m.select(is_short, value, odd);
+    if (!by_double) return code.convert(shortened, DType::float32);
+    return double_to_odd_single(code, code.convert(shortened, DType::float64));
+}
+
 // Truncates and saturates; NaN gives 0. In the type of the arithmetic of `dtype`. The lowest integer is a float, so
 // that what lies below goes there first; the highest is not.
 CodeValue float_to_integer(Code& code, CodeValue value, DType dtype) {
@@ -334,8 +352,9 @@ CodeValue cast(Code& code, CodeValue value, DType dtype) {
     if (value.dtype == dtype) return value;
     if (is_narrow(value.dtype)) return cast(code, from_narrow(code, value), dtype);
     if (is_narrow(dtype) && is_float(dtype)) {
-        const CodeValue single =
-            value.dtype == DType::float64 ? double_to_odd_single(code, value) : cast(code, value, DType::float32);
+        const CodeValue single = value.dtype == DType::float64 ? double_to_odd_single(code, value)
+                                 : is_integer(value.dtype)     ? integer_to_odd_single(code, value)
+                                                               : cast(code, value, DType::float32);
         if (dtype == DType::float16) return code.convert(single, dtype);
         return dtype == DType::bfloat16 ? to_bfloat16(code, single) : SmallFloat(code, dtype).rounded(single);
     }
@@ -373,6 +392,7 @@ CodeValue apply(Code& code, ScalarOp op, std::span<const CodeValue> operands) {
     case ScalarOp::add: return m.op(CodeOp::add, a, b);
     case ScalarOp::subtract: return m.op(CodeOp::subtract, a, b);
     case ScalarOp::multiply: return m.op(CodeOp::multiply, a, b);
+    case ScalarOp::multiply_add: return code.multiply_add(a, b, v[2]);
     case ScalarOp::divide: return m.op(CodeOp::divide, a, b);
     case ScalarOp::floor_divide: return real ? m.floor_divide_floats(a, b) : m.floor_divide_integers(a, b);
     case ScalarOp::modulo: return real ? m.floor_modulo_floats(a, b) : m.floor_modulo_integers(a, b);

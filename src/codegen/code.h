@@ -90,24 +90,25 @@ enum class Runs : uint8_t { always, rarely };
 
 class Code {
 public:
+    using CodeValue = codegen::CodeValue;
+    using CodeAddress = codegen::CodeAddress;
+    using CodeOp = codegen::CodeOp;
+    using Cell = codegen::Cell;
+    using Cells = codegen::Cells;
+    using Runs = codegen::Runs;
+    using MemoryId = schedules::MemoryId;
+    using Values = std::vector<CodeValue>;
+    using Action = std::function<void()>;
+
     virtual ~Code() = default;
 
-    using Values = std::vector<CodeValue>;
-    // What `body` makes of the arguments, by arithmetic alone. A backend may write it once, as a function that the name
-    // and the arguments' types tell from others, or each time in place; what runs rarely is such a function.
-    virtual Values function(const std::string& name, std::span<const CodeValue> arguments, Runs runs,
-                            const std::function<Values(std::span<const CodeValue>)>& body) = 0;
+    // What every backend writes; its class declares the same list, with `override`.
+#define HEDDLE_CODE_OPERATION(RESULT, NAME, PARAMETERS) virtual RESULT NAME PARAMETERS = 0;
+#include "codegen/code_operations.def"
+#undef HEDDLE_CODE_OPERATION
 
-    virtual CodeValue integer(DType dtype, int64_t value) = 0;  // booleans too
-    virtual CodeValue real(DType dtype, double value) = 0;
-    virtual CodeValue number(int64_t index) = 0;         // launch number, int64
-    virtual CodeValue iota(DType dtype, int width) = 0;  // 0, 1, 2 ...
-    virtual CodeValue broadcast(CodeValue scalar, int width) = 0;
-    virtual CodeValue lane(CodeValue vector, int lane) = 0;
-    // Element k is element lanes[k] of a followed by b.
-    virtual CodeValue shuffle(CodeValue a, CodeValue b, std::span<const int> lanes) = 0;
+    // What a backend may write beyond.
 
-    virtual CodeValue operation(CodeOp op, CodeValue a, CodeValue b = {}) = 0;
     virtual Units units() const { return Units::plain; }
     // How many operations a look-up takes; none: it has no instruction for it.
     virtual std::optional<int> look_up_cost() const { return std::nullopt; }
@@ -117,57 +118,10 @@ public:
     virtual CodeValue look_up(CodeValue, CodeValue index) { return index; }
     // The same float, which a compiler that may rearrange sums cannot see through.
     virtual CodeValue pinned(CodeValue value) { return value; }
-    virtual CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) = 0;  // fused
-    // The condition is a scalar or has the operands' width.
-    virtual CodeValue select(CodeValue condition, CodeValue then, CodeValue otherwise) = 0;
-    // Numbers between integers (wraps), integers and floats (in range), floats; float16 from and to float32 only.
-    virtual CodeValue convert(CodeValue value, DType dtype) = 0;
-    virtual CodeValue reinterpret(CodeValue value, DType dtype) = 0;  // the same bits, of the same width
-    virtual CodeValue any(CodeValue mask) = 0;
     // What the first lane has that is in the mask; of some lane where none is.
     virtual CodeValue first_where(CodeValue mask, CodeValue value);
-    // The same scalar int64, of which nothing is known: what is computed from it is computed again, so that values of a
-    // rare branch do not occupy registers before it.
-    virtual CodeValue again(CodeValue value) = 0;
-
-    // `mask`: lanes that are not in it are not read and give 0; of width 1 for a scalar.
-    virtual CodeValue load(const CodeAddress& address, int width, std::optional<CodeValue> mask) = 0;
-    virtual void store(const CodeAddress& address, CodeValue value, std::optional<CodeValue> mask,
-                       bool non_temporal) = 0;
-    virtual CodeValue gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) = 0;  // int64 vector
-    virtual void scatter(MemoryId memory, CodeValue indices, CodeValue value, std::optional<CodeValue> mask) = 0;
-    // The lanes of the mask, side by side from the address on. What lies behind holds `filling`, a scalar: it may be
-    // written with it, as far as a vector goes, where that fits.
-    virtual void store_compressed(const CodeAddress& address, CodeValue value, CodeValue mask, CodeValue filling,
-                                  CodeValue fits) = 0;
-    virtual CodeValue address_of(const CodeAddress& address) = 0;  // as int64
-    virtual void prefetch(CodeValue address, int level) = 0;
-    // Sets where an array lies in this task: scratch + offset bytes, minus `origin` elements.
-    virtual void place_array(MemoryId memory, CodeValue offset, CodeValue origin) = 0;
-    // An int64 into the first bytes of scratch, for a failing kernel.
-    virtual void report(int position, CodeValue value) = 0;
-
-    virtual Cell cell(CodeValue initial) = 0;
-    virtual CodeValue get(const Cell& cell) = 0;
-    virtual void set(const Cell& cell, CodeValue value) = 0;
-    virtual Cells cells(DType dtype, int width, int64_t count) = 0;
-    virtual CodeValue get(const Cells& cells, CodeValue index) = 0;  // an int64
-    virtual void set(const Cells& cells, CodeValue index, CodeValue value) = 0;
-
-    using Action = std::function<void()>;
-    // for (variable = first; variable < end; variable += step)
-    virtual void repeat(CodeValue first, CodeValue end, int64_t step, const std::function<void(CodeValue)>& body) = 0;
-    virtual void repeat_while(const std::function<CodeValue()>& condition, const Action& body) = 0;
-    virtual void branch(CodeValue condition, const Action& then, const Action& otherwise) = 0;
-    // A branch that is hardly ever taken: its code may lie out of the way.
-    virtual void rarely(CodeValue condition, const Action& then) = 0;
-    virtual void stop(int status) = 0;  // the kernel returns
-    virtual void comment(const std::string& text) = 0;
     // A phase begins: what all lanes have stored before it, each of them reads in it.
     virtual void phase(const std::string& name) { comment("phase " + name); }
-
-    virtual CodeValue task_begin() = 0;
-    virtual CodeValue task_end() = 0;
 };
 
 // Writes the whole kernel but its frame. The tree must pass `verify`.

@@ -28,10 +28,6 @@ Walker::Walker(const Tree& tree, Code& code)
     : tree_(tree), code_(code), varies_(varies(tree)), reaches_(reaches(tree)) {
     bindings_.resize(tree.variables.size());
     accumulators_.resize(tree.accumulators.size());
-    uses_.resize(tree.expressions.size());
-    for (const Expression& e : tree.expressions) {
-        for (ExpressionId operand : e.operands) uses_[static_cast<size_t>(operand)]++;
-    }
     for (const Expression& e : tree.expressions) few_.push_back(only_few(e, static_cast<ExpressionId>(few_.size())));
     for (const Expression& e : tree.expressions) {
         std::set<MemoryId> reads;

@@ -386,25 +386,6 @@ std::optional<CodeValue> Walker::divided_by_power_of_two(const Expression& e, in
                            widened(code_, by, divided.width));
 }
 
-// A product that is added, and that nothing else asks for, is rounded with the sum: one instruction.
-std::optional<CodeValue> Walker::product_and_sum(const Expression& e, int i, int j) {
-    const bool adds = e.op == ScalarOp::add;
-    if (!adds && e.op != ScalarOp::subtract) return std::nullopt;
-    if (e.dtype != DType::float32 && e.dtype != DType::float64) return std::nullopt;
-    for (size_t at : {size_t{1}, size_t{0}}) {
-        const Expression& product = tree_.expression(e.operands[at]);
-        const bool is_product = product.kind == Expression::Kind::scalar && product.op == ScalarOp::multiply;
-        if (!is_product || uses_[static_cast<size_t>(e.operands[at])] != 1) continue;
-        CodeValue a = evaluate(product.operands[0], i, j), b = evaluate(product.operands[1], i, j);
-        CodeValue sum = evaluate(e.operands[1 - at], i, j);
-        CodeValue& negated = at == 1 ? a : sum;
-        if (!adds) negated = apply(code_, ScalarOp::negate, std::array{negated});
-        const int width = std::max({a.width, b.width, sum.width});
-        return code_.multiply_add(widened(code_, a, width), widened(code_, b, width), widened(code_, sum, width));
-    }
-    return std::nullopt;
-}
-
 CodeValue Walker::compute(const Expression& e, int i, int j) {
     switch (e.kind) {
     case Expression::Kind::integer: return code_.integer(e.dtype, e.integer);
@@ -416,7 +397,6 @@ CodeValue Walker::compute(const Expression& e, int i, int j) {
     }
     case Expression::Kind::index: return index_value(e, i, j);
     case Expression::Kind::scalar: {
-        if (const auto fused = product_and_sum(e, i, j)) return *fused;
         if (const auto shifted = divided_by_power_of_two(e, i, j)) return *shifted;
         if (const auto lanes = lanes_below_zero(e, i, j)) return *lanes;
         if (const auto shifted = shifted_byte(e, i, j)) return *shifted;

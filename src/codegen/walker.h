@@ -97,7 +97,6 @@ private:
     class NanSearch;
     CodeValue value_of_numbers(ExpressionId id, int i, int j, NanSearch& search);
     std::optional<CodeValue> divided_by_power_of_two(const Expression& e, int i, int j);
-    std::optional<CodeValue> product_and_sum(const Expression& e, int i, int j);
     CodeValue extreme_of_numbers(const Expression& e, int i, int j, NanSearch& search);
     std::optional<CodeValue> extreme_of_many(ExpressionId id, int i, int j);
     void update_extreme(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile);
@@ -184,7 +183,6 @@ private:
     const Tree& tree_;
     Code& code_;
     std::vector<Varies> varies_;
-    std::vector<int> uses_;                  // by other expressions
     std::vector<FewBits> few_;               // of each expression
     std::vector<std::set<MemoryId>> reads_;  // of each expression, through its operands
     std::vector<Reach> reaches_;             // of each load whose lanes lie between others; empty without such loads

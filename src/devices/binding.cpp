@@ -23,11 +23,6 @@ int64_t memory_of_this_machine() {
     return static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-std::set<std::string> all_features(const Target& target) {
-    const auto features = features_of(target);
-    return {features.begin(), features.end()};
-}
-
 class Binder {
 public:
     Binder(const System& system, const Inventory& inventory, const std::vector<int64_t>& needed)
@@ -102,10 +97,7 @@ private:
             problem.found = physical.name;
             return {0, std::move(problem)};
         }
-        std::vector<std::string> missing;
-        for (const std::string& feature : all_features(*device.target)) {
-            if (!physical.features.contains(feature)) missing.push_back(feature);
-        }
+        const auto missing = missing_features(physical.arch, features_of(*device.target), physical.features);
         if (!missing.empty()) {
             return {1,
                     {.code = "devices.missing_feature",
@@ -161,7 +153,7 @@ private:
 Inventory inventory_of_this_machine(int threads, std::shared_ptr<cache::Folder> folder) {
     Inventory inventory;
     const auto engine = inference::make_engine(threads, inference::make_kernel_cache(std::move(folder)));
-    const std::set<std::string> features = all_features(engine->target);
+    const auto features = features_of(engine->target);
     const std::string& arch = engine->target.arch;
     const int64_t bytes = memory_of_this_machine();
     inventory.devices.push_back({"cpu", "this processor", arch, features, bytes, 0, driver_of(engine)});

@@ -231,7 +231,10 @@ private:
             if (!memory) return fail(std::move(memory.error()));
             outputs.push_back(std::move(*memory));
         }
-        auto done = program_.compiled_.at({id_, s})->run(inputs_of(step), outputs);
+        const CompiledFunction& compiled = *program_.compiled_.at({id_, s});
+        if (const plan::Plan* plan = compiled.plan())
+            report_.kernel_launches += plan->launches() + plan->layout_launches();
+        auto done = compiled.run(inputs_of(step), outputs);
         for (size_t i = 0; i < outputs.size(); i++) values_[step.outputs[i]] = std::move(outputs[i]);
         return done;
     }

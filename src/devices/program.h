@@ -27,7 +27,9 @@ struct RunReport {
         int64_t bytes = 0;  // of a copy
     };
     std::vector<Line> lines;
-    int64_t launches = 0, copies = 0, copied_bytes = 0;
+    int64_t launches = 0;         // of functions on other devices than the host
+    int64_t kernel_launches = 0;  // by the plans of all functions that ran
+    int64_t copies = 0, copied_bytes = 0;
 };
 
 class Program {

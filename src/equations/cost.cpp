@@ -174,4 +174,20 @@ std::vector<KernelCost> costs_of(const System& system, const Partition& partitio
     return costs;
 }
 
+RunCost run_cost(const System& system, const Partition& partition, const Target& target) {
+    const std::vector<KernelCost> costs = costs_of(system, partition, target);
+    const double launch = choice_numbers::seconds_of_a_kernel(target);
+    RunCost sum;
+    for (const auto& batch : partition.batches) {
+        sum.seconds += launch;
+        for (int32_t kernel : batch) {
+            const KernelCost& cost = costs[static_cast<size_t>(kernel)];
+            sum.seconds += cost.seconds - launch;
+            sum.bytes += cost.main.bytes + cost.reductions.bytes;
+            sum.operations += cost.main.operations + cost.reductions.operations;
+        }
+    }
+    return sum;
+}
+
 }  // namespace heddle::equations

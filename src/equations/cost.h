@@ -64,4 +64,10 @@ private:
 // Modelled costs of a partition's kernels, each alone.
 std::vector<KernelCost> costs_of(const System& system, const Partition& partition, const Target& target);
 
+// Of the kernels that each call runs; those of a batch share a launch.
+struct RunCost {
+    double seconds = 0, bytes = 0, operations = 0;
+};
+RunCost run_cost(const System& system, const Partition& partition, const Target& target);
+
 }  // namespace heddle::equations

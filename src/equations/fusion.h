@@ -1,5 +1,4 @@
-// From a system to kernels: substitution, names, distribution, factoring, common axes, greedy grouping under a cost
-// model.
+// From a system, as the passes leave it, to kernels: common axes, greedy grouping under a cost model.
 // Rules and their reasons: docs/equations.md.
 #pragma once
 
@@ -9,54 +8,12 @@
 #include <vector>
 
 #include "equations/system.h"
-#include "target/choice_numbers.h"
 #include "target/target.h"
 
 namespace heddle::equations {
 
-// How many parts a reduction's terms are cut into.
-struct ReductionParts {
-    // Of a scatter: at most so many, each with so many terms an element of its copy of the result, and so many at all.
-    int64_t most = choice_numbers::most_scatter_parts;
-    double terms_an_element = choice_numbers::scatter_terms_an_element;
-    double terms = choice_numbers::scatter_terms_a_task;
-    // Of a product of which each factor serves so many points that the other one has alone: each with so many terms.
-    double product_shares = choice_numbers::product_shares;
-    double product_terms = choice_numbers::product_terms_a_task;
-};
-
-// Which reductions go by words of several elements: by their terms, by the terms that share an element, by all terms.
-struct WordLimits {
-    double terms = choice_numbers::least_terms_by_words;
-    double uses = choice_numbers::least_uses_of_a_word;
-    double work = choice_numbers::least_work_by_words;
-};
-
-// The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
-void join_history(System& system);          // states that hand on the step before of others are these
-void narrow_integers(System& system);       // sums, tensors inside and states, in the smallest types
-void narrow_steps(System& system);          // values that a cast makes small, in small types
-void name_expensive(System& system);        // 0. one name for an expensive subexpression of two equations
-void merge_equal(System& system);           // equations that make the same
-void separate_windows(System& system);      // of several axes, one axis after the other
-void write_out_axes(System& system);        // short axes that choose from lists
-void compose_views(System& system);         // 1. views into every reader where the result is clean
-void substitute_pointwise(System& system);  // 2. and 3.
-void distribute(System& system);        // 4. a pointwise reader of a several-equation name becomes several equations
-void pull_out_factors(System& system);  // what a sum does not need for each term is multiplied once, behind it
-void hoist_expensive(System& system);   // expensive arithmetic that would be done again, or on constants
-void share_sweeps(System& system);      // several steps of a scan in one sweep over a state
-void pack_words(System& system,
-                const WordLimits& limits = {});  // reductions of bools and of small integers, several in a word
-void factor_axes(System& system);                // mixed-radix digits become axes of their own
-void split_reductions(System& system, const ReductionParts& limits = {});  // many terms of few elements
-void mark_prepared(System& system);
-void join_scans(System& system);              // readers that walk a scan's steps become equations of it
-void name_changes(System& system);            // of states that keep all but few elements
-void keep_dead_elements(System& system);      // of states, where no later step asks for them
-void leave_extremes(System& system);          // of states that are running maxima, where they stay what they were
-void leave_unasked_elements(System& system);  // of a scan's steps, which no read reaches
-void optimise(System& system);                // all of them, as often as docs/equations.md says
+// Of an equation alone that reads and writes more buffers than this, parts become equations of their own.
+void limit_buffers(System& system, int64_t most);
 
 // A kernel: which equations, over which common axes.
 struct Kernel {

@@ -22,6 +22,7 @@ BodyLowering::BodyLowering(LoweringState& state, const Operation& operation)
 
 void BodyLowering::classify() {
     has_data_.resize(body_.nodes.size());
+    computed_ = computed_indices(body_);
     has_equations_.resize(body_.nodes.size());
     uses_.resize(body_.nodes.size());
     for (const Local& local : body_.locals) {
@@ -198,7 +199,10 @@ Expr BodyLowering::convert_read(const Node& node, Expr condition, bool) {
                                     : arena_.literal(node.dtype, value.integer_at(0), false);
     }
     std::vector<Expr> coordinates;
-    for (size_t d = 0; d < rank; d++) coordinates.push_back(need(node.operands[d], condition, true));
+    const auto extents = state_.graph.tensor(source).type.extents();
+    for (size_t d = 0; d < rank; d++)
+        coordinates.push_back(guarded ? need(node.operands[d], condition, true)
+                                      : coordinate(node.operands[d], condition, extents[d]));
     Expr otherwise = guarded ? need(node.operands.back(), condition, false) : nullptr;
     if (!missing_.empty()) return nullptr;
     if (tensor < 0) tensor = state_.tensor(source);
@@ -222,10 +226,18 @@ Expr BodyLowering::convert_read(const Node& node, Expr condition, bool) {
     return read;
 }
 
+Expr BodyLowering::coordinate(NodeId node, Expr condition, int64_t extent) {
+    Expr made = need(node, condition, true);
+    const auto at = static_cast<size_t>(node);
+    const bool safe = !made || !computed_[at] || has_data_[at] || interval(made).within(0, extent - 1);
+    return safe ? made : state_.tables.checked(made);
+}
+
 Expr BodyLowering::convert_local(const Node& node, Expr condition) {
     const Local& local = body_.local(node.local());
     std::vector<Expr> coordinates;
-    for (NodeId operand : node.operands) coordinates.push_back(need(operand, condition, true));
+    for (NodeId operand : node.operands)
+        coordinates.push_back(coordinate(operand, condition, body_.extent(local, coordinates.size())));
     // All of it is worked out as it is written: its reader's condition asks of the reader's point, not of its elements.
     Expr value = need(local.value, nullptr, false);
     if (!missing_.empty()) return nullptr;
@@ -256,7 +268,8 @@ Expr BodyLowering::convert_state(const Node& node, Expr condition) {
     std::vector<Expr> coordinates;
     const bool previous = node.kind == Node::Kind::previous;
     if (previous) coordinates.push_back(arena_.axis_value(axis_of(state.variables[0])));
-    for (NodeId operand : node.operands) coordinates.push_back(need(operand, condition, true));
+    for (NodeId operand : node.operands)
+        coordinates.push_back(coordinate(operand, condition, body_.extent(state, coordinates.size())));
     if (!missing_.empty()) return nullptr;
     std::vector<Expr> at;
     for (size_t i = 0; i < coordinates.size(); i++) {
@@ -361,10 +374,27 @@ void BodyLowering::add_output(const BodyEquation& body_equation) {
     const TensorIndex target = state_.tensor(operation_.outputs[static_cast<size_t>(body_equation.output)]);
     std::vector<Expr> left;
     for (NodeId coordinate : body_equation.left) left.push_back(convert(coordinate, nullptr, true));
-    Equation equation = equation_of(target, left, body_equation.variables, body_equation.value);
+    Equation equation = forwards(equation_of(target, left, body_equation.variables, body_equation.value));
     equation.piece = static_cast<int32_t>(state_.system.tensor(target).equations.size());
     state_.system.add_equation(std::move(equation));
     add_states();
+}
+
+// `y[n - 1 - i] = f(i)` is `y[i] = f(n - 1 - i)`: no left side of a system goes backwards.
+Equation BodyLowering::forwards(Equation equation) {
+    Arena::Substitution turn;
+    for (Expr coordinate : equation.left) {
+        for (const auto& [atom, factor] : linear_form(coordinate).terms) {
+            if (factor >= 0 || atom->kind != Kind::variable) continue;
+            const AxisId axis = atom->axis();
+            turn[axis] = arena_.add(arena_.integer(arena_.extent(axis) - 1), arena_.axis_value(axis), -1);
+        }
+    }
+    if (turn.empty()) return equation;
+    for (Expr& left : equation.left) left = arena_.substitute(left, turn);
+    equation.right = arena_.substitute(equation.right, turn);
+    if (turn.contains(equation.ordered)) equation.scan = equation.ordered = no_id;  // it may join again: join_scans
+    return equation;
 }
 
 Equation BodyLowering::equation_of(TensorIndex target, const std::vector<Expr>& left,

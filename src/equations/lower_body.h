@@ -82,6 +82,8 @@ private:
 
     AxisId axis_of(VariableId variable);
     bool has_axis(VariableId variable) const;
+    // A coordinate of a read; one that is computed is checked when it runs, where it may lie outside.
+    Expr coordinate(NodeId node, Expr condition, int64_t extent);
     Expr filtered_argument(Draft best, Expr holds);
     Expr name_reduction(Draft draft, const std::string& suffix);
     Expr name_draft(Draft draft, const std::string& suffix);
@@ -90,6 +92,7 @@ private:
     std::vector<AxisId> open_axes(Expr right, const std::vector<AxisId>& bound) const;
     Expr check_reads(Expr right);
     Expr finish_right(Expr right, const std::vector<AxisId>& axes);
+    Equation forwards(Equation equation);
     void add_output(const BodyEquation& equation);
     // The equation of `value` over `variables`.
     Equation equation_of(TensorIndex target, const std::vector<Expr>& left, std::span<const VariableId> variables,
@@ -106,6 +109,7 @@ private:
     std::vector<TensorIndex> inputs_;
     std::optional<FreeVariables> free_;  // once it is asked for
     std::vector<bool> has_data_;         // by NodeId: reads a tensor or a local
+    std::vector<bool> computed_;         // by NodeId: computed_indices
     std::vector<bool> has_equations_;    // by NodeId: holds a reduction, an equation of its own for what asks for it
     std::vector<int> uses_;              // by NodeId: of nodes, locals and equations
     std::map<VariableId, AxisId> axes_;

@@ -4,6 +4,7 @@
 #include "equations/lower_body.h"
 #include "equations/lower_turns.h"
 #include "graph/complex.h"
+#include "graph/wide_sums.h"
 #include "zspace/checked.h"
 
 namespace heddle::equations {
@@ -125,6 +126,7 @@ bool LoweringState::is_reduction(TensorIndex tensor) const {
 
 Result<System> lower(const Graph& graph) {
     if (auto sound = heddle::verify(graph); !sound) return fail(sound.error());
+    if (has_wide_sums(graph)) return lower(keep_sums_wide(graph));
     return has_complex(graph) ? GraphLowering(lower_complex(graph)).run() : GraphLowering(graph).run();
 }
 

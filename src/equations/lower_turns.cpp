@@ -167,8 +167,9 @@ Signed TurnSplitter::combined(Signed a, Expr by, Signed b, Expr with) const {
     const auto product = [&](Expr x, Expr y) { return arena_.scalar(ScalarOp::multiply, x->dtype, {x, y}); };
     if (!a.value) return {product(b.value, with), b.negative};
     if (!b.value) return {product(a.value, by), a.negative};
-    const ScalarOp join = a.negative == b.negative ? ScalarOp::add : ScalarOp::subtract;
-    return {arena_.scalar(join, a.value->dtype, {product(a.value, by), product(b.value, with)}), a.negative};
+    const DType dtype = a.value->dtype;
+    Expr other = a.negative == b.negative ? b.value : arena_.scalar(ScalarOp::negate, dtype, {b.value});
+    return {arena_.scalar(ScalarOp::multiply_add, dtype, {other, with, product(a.value, by)}), a.negative};
 }
 
 // u cos(a + b) + v sin(a + b) = (u cos a + v sin a) cos b + (v cos a - u sin a) sin b

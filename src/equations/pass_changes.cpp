@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
 #include "equations/system_rules.h"

@@ -3,7 +3,7 @@
 // asks for the element there, and nothing is done. So it is with a minimum.
 #include <optional>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 
 namespace heddle::equations {

@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 #include "support/union_find.h"
 #include "zspace/linear_equation.h"

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <map>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
 #include "expr/remake.h"
@@ -316,10 +316,8 @@ private:
 }  // namespace
 
 void hoist_expensive(System& system) {
-    mark_prepared(system);
     Hoister(system).run();
     prune(system);
-    mark_prepared(system);
 }
 
 }  // namespace heddle::equations

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 
 namespace heddle::equations {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/integer_ranges.h"
 #include "equations/pass_support.h"
 #include "equations/scatter.h"

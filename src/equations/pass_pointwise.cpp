@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 
 namespace heddle::equations {

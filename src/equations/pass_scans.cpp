@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 
 namespace heddle::equations {

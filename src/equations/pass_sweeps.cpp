@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 
 namespace heddle::equations {
@@ -216,7 +216,7 @@ private:
     AxisId add_blocks(AxisId ordered) {
         Axis axis = arena_.axis(ordered);
         axis.extent /= count_;
-        axis.factor = 0;
+        axis.factor = 1;  // steps are not cut: lower_body
         axis.hint /= count_;
         axis.most /= count_;
         return arena_.add_axis(std::move(axis));

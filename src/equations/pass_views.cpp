@@ -1,5 +1,5 @@
 // Pass 1: views (a read, nothing else) into every reader, where the result is clean.
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 
 namespace heddle::equations {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/integer_ranges.h"
 #include "equations/pass_support.h"
 #include "equations/scatter.h"

@@ -83,7 +83,7 @@ struct System {
 std::optional<int64_t> step_of_read(const Equation& reader, Expr read, const Equation& maker);
 
 // The element that the equation of a scan makes, where selections at the top of its right side choose it: the equation
-// says nothing of it then. Nobody asks for such an element (pass_asked.cpp).
+// says nothing of it then. Nobody asks for such an element (pass_demand.cpp).
 bool leaves_open(const Equation& equation, Expr read);
 
 // Whether the coordinate of a read is known to lie outside at times. What depends on data is checked when it runs.

@@ -145,6 +145,8 @@ private:
     // The cover rule: mixed radix in the equation's axes plus an offset, or an axis the other way round; fills boxes_.
     void check_left(const Equation& equation) {
         const SystemTensor& tensor = system_.tensor(equation.tensor);
+        // Without points of its own it writes nothing; a reduction of no terms still writes its neutral element.
+        if (std::ranges::any_of(equation.axes, [&](AxisId axis) { return arena_.extent(axis) == 0; })) return;
         Box box;
         std::set<AxisId> used;
         for (size_t d = 0; d < equation.left.size(); d++) {
@@ -153,15 +155,15 @@ private:
             int64_t first = form.constant;
             for (const auto& [atom, factor] : form.terms) {
                 const auto axis = atom->axis();
-                if (atom->kind != Kind::variable ||
+                const bool turned = form.terms.size() == 1 && factor == -1;
+                if (atom->kind != Kind::variable || (factor < 0 && !turned) ||
                     std::find(equation.axes.begin(), equation.axes.end(), axis) == equation.axes.end() ||
                     !used.insert(axis).second) {
                     return problem("equations.cover",
                                    where(equation) + " has a left side that is no mixed radix of its axes");
                 }
-                const bool turned = form.terms.size() == 1 && factor == -1;
                 first -= turned ? std::max<int64_t>(arena_.extent(axis) - 1, 0) : 0;
-                digits.push_back({axis, turned ? 1 : factor, arena_.extent(axis)});
+                digits.push_back({axis, factor, arena_.extent(axis)});
             }
             const auto radix = mixed_radix(std::move(digits));
             if (!radix.fits()) {

@@ -38,12 +38,18 @@ Expr joined_terms(System& system, Reducer reducer, Expr right, const std::vector
     const bool rounds = reducer == Reducer::sum || reducer == Reducer::product;
     const DType kept = rounds ? info(right->dtype).accumulator : right->dtype;
     const ScalarOp join = *joining_op(reducer);
-    // A sum of negative zeros is zero.
+    // A sum of negative zeros is zero. Products are rounded with the sum, as in a loop.
+    const auto taken_in = [&](Expr sum, Expr term) {
+        const bool is_product = term->kind == Kind::scalar && term->op == ScalarOp::multiply && is_float(kept);
+        if (reducer == Reducer::sum && is_product)
+            return arena.scalar(ScalarOp::multiply_add, kept, {term->parts()[0], term->parts()[1], sum});
+        return arena.scalar(join, kept, {sum, term});
+    };
     Expr all = reducer == Reducer::sum && is_float(kept) ? arena.real(kept, 0) : nullptr;
     std::vector<int64_t> point(reduced.size());
     do {
         Expr term = arena.cast(kept, at_point(system, right, reduced, point));
-        all = all ? arena.scalar(join, kept, {all, term}) : term;
+        all = all ? taken_in(all, term) : term;
     } while (next_point(arena, reduced, point));
     return arena.cast(right->dtype, all);
 }

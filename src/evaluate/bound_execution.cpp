@@ -55,7 +55,7 @@ void Executor::bound_step(const Step& step, int64_t count) {
             result[i] = cast_bound(of, node.dtype, value(0, i), bound(step.operands[0])[i]);
         return;
     }
-    bool two = step.operands.size() > 1;
+    const bool two = step.operands.size() > 1, three = step.operands.size() > 2;
     const double* left = bound(step.operands[0]);
     const double* right = two ? bound(step.operands[1]) : nullptr;
     auto reals = [&](size_t operand) { return static_cast<const double*>(view(step.operands[operand])); };
@@ -65,6 +65,8 @@ void Executor::bound_step(const Step& step, int64_t count) {
                      .ea = left,
                      .b = two ? reals(1) : nullptr,
                      .eb = right,
+                     .c = three ? reals(2) : nullptr,
+                     .ec = three ? bound(step.operands[2]) : nullptr,
                      .r = static_cast<const double*>(storage(step.result)),
                      .result = result,
                      .count = count});

@@ -244,9 +244,10 @@ void bound_each(const BoundLanes& lanes, const Rounding& rounding, CarryFunction
     for (int64_t i = 0; i < lanes.count; i++) {
         const double a = lanes.a[i], ea = lanes.ea[i], r = lanes.r[i];
         const double b = lanes.b ? lanes.b[i] : 0, eb = lanes.b ? lanes.eb[i] : 0;
-        const bool special = !std::isfinite(a) || !std::isfinite(b);
-        lanes.result[i] =
-            rounding(carry(a, ea, b, eb, r), r, ea == 0 && eb == 0, special && ea < infinity && eb < infinity);
+        const double c = lanes.c ? lanes.c[i] : 0, ec = lanes.c ? lanes.ec[i] : 0;
+        const bool special = !std::isfinite(a) || !std::isfinite(b) || !std::isfinite(c);
+        lanes.result[i] = rounding(carry(a, ea, b, eb, r) + ec, r, ea == 0 && eb == 0 && ec == 0,
+                                   special && ea < infinity && eb < infinity && ec < infinity);
     }
 }
 

@@ -25,9 +25,10 @@ double unit_roundoff(DType dtype);
 // subnormal results of `dtype`.
 double with_rounding(double carried, double u, double r, DType dtype, bool exact_operands, bool special_operand);
 
-// `carry_of` and `with_rounding` for lanes of doubles; b and eb are null for one operand.
+// `carry_of` and `with_rounding` for lanes of doubles; b and eb are null for one operand, c and ec for two. The bound of c is
+// added to what is carried.
 struct BoundLanes {
-    const double *a, *ea, *b, *eb, *r;
+    const double *a, *ea, *b, *eb, *c, *ec, *r;
     double* result;
     int64_t count;
 };

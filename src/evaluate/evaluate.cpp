@@ -4,6 +4,7 @@
 
 #include "evaluate/executor.h"
 #include "graph/complex.h"
+#include "graph/wide_sums.h"
 
 namespace heddle {
 namespace {
@@ -205,6 +206,7 @@ Result<std::vector<Value>> evaluate_operations(const Graph& graph, const std::ve
 Result<std::vector<TensorData>> evaluate_graph(const Graph& graph, const std::vector<TensorData>& feeds,
                                                Precision precision) {
     bool exact = precision == Precision::exact;
+    if (has_wide_sums(graph)) return evaluate_graph(keep_sums_wide(graph), feeds, precision);
     if (auto checked = check_feeds(graph, feeds, exact); !checked) return fail(std::move(checked.error()));
     return evaluate_operations<TensorData>(
         graph, feeds, [](const TensorData& data) { return data; },
@@ -215,6 +217,7 @@ Result<std::vector<TensorData>> evaluate_graph(const Graph& graph, const std::ve
 }
 
 Result<std::vector<BoundedTensor>> evaluate_graph_bounded(const Graph& graph, const std::vector<TensorData>& feeds) {
+    if (has_wide_sums(graph)) return evaluate_graph_bounded(keep_sums_wide(graph), feeds);
     if (has_complex(graph)) {
         if (auto checked = check_feeds(graph, feeds, true); !checked) return fail(std::move(checked.error()));
         return evaluate_graph_bounded(lower_complex(graph), reals_of(feeds));

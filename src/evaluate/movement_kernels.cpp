@@ -53,7 +53,10 @@ template <DType narrow>
 struct ToNarrow {
     template <typename R, typename T>
     static R apply(T value) {
-        return stored_as(narrow, static_cast<double>(value));
+        if constexpr (std::is_floating_point_v<T>)
+            return stored_as(narrow, static_cast<double>(value));
+        else
+            return stored_as(narrow, odd_double(value));
     }
 };
 template <typename I>

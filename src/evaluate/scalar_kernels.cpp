@@ -27,8 +27,19 @@ void binary(void* result, const void* const* operands, int64_t count) {
 }
 
 template <typename F, typename T>
+void ternary(void* result, const void* const* operands, int64_t count) {
+    auto* r = static_cast<T*>(result);
+    auto* a = static_cast<const T*>(operands[0]);
+    auto* b = static_cast<const T*>(operands[1]);
+    auto* c = static_cast<const T*>(operands[2]);
+    for (int64_t i = 0; i < count; i++) r[i] = F::apply(a[i], b[i], c[i]);
+}
+
+template <typename F, typename T>
 Kernel kernel_of() {
-    if constexpr (scalar_functions::BinaryOf<F, T>) {
+    if constexpr (scalar_functions::TernaryOf<F, T>) {
+        return &ternary<F, T>;
+    } else if constexpr (scalar_functions::BinaryOf<F, T>) {
         return &binary<F, T>;
     } else if constexpr (scalar_functions::UnaryOf<F, T>) {
         return &unary<F, T>;

@@ -10,6 +10,9 @@ namespace heddle {
 // that are affine count as nothing. What fusion or a better algorithm saves is not foreseen. `body` is verified.
 double scalar_operations(const Body& body);
 
+// What a run may take if nobody says another number.
+inline constexpr double default_work = 1e13;
+
 // Of all operations of the graph.
 double scalar_operations(const Graph& graph);
 

@@ -3,10 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "backends/c/c_source.h"
 #include "codegen/instruction_count.h"
 #include "equations/fusion.h"
+#include "equations/passes.h"
 #include "explain/operation.h"
 #include "explain/placement.h"
 #include "plan/plan.h"
@@ -17,12 +19,35 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Result<Json> equations_json(const Graph& graph, const Target& target) {
+Diagnostic unknown_pass(const std::string& name) {
+    std::vector<std::string> names = {"all"};
+    for (const equations::Pass& pass : equations::passes()) names.emplace_back(pass.name);
+    const std::string near = nearest_name(name, names);
+    return {.code = "explain.pass",
+            .summary = fmt::format("there is no pass '{}'", name),
+            .expected = fmt::format("{}", fmt::join(names, ", ")),
+            .remedy = near.empty() ? "docs/equations.md says what each does" : fmt::format("did you mean {}?", near)};
+}
+
+// The system behind each run of the pass, or of all passes, that has changed something.
+equations::OptimiseOptions shown_behind(const std::string& name, Json& runs) {
+    if (name.empty()) return {};
+    runs = Json::array();
+    return {.after = [&, name](const equations::Pass& pass, const equations::System& system, bool changed) {
+        if (name != "all" && name != pass.name) return;
+        runs.push_back({{"pass", pass.name}, {"changed", changed}});
+        if (changed) runs.back()["system"] = equations::print(system);
+    }};
+}
+
+Result<Json> equations_json(const Graph& graph, const Target& target, const std::string& pass) {
+    if (!pass.empty() && pass != "all" && !equations::pass_named(pass)) return fail({unknown_pass(pass)});
     auto system = equations::lower(graph);
     if (!system) return fail(std::move(system.error()));
-    Json json;
+    Json json, runs;
     json["lowered"] = equations::print(*system);
-    equations::optimise(*system);
+    equations::optimise(*system, shown_behind(pass, runs));
+    if (!runs.is_null()) json["passes"] = std::move(runs);
     json["optimised"] = equations::print(*system);
     auto partition = equations::fuse(*system, target, {});
     json["kernels"] = equations::print(*system, partition);
@@ -61,14 +86,19 @@ constexpr size_t form_width = 100;
 
 std::string form_text(const std::string& text, int indent) { return continued(indented(text, indent), form_width); }
 
+std::string form_part(const std::string& title, const Json& json, const char* key) {
+    return fmt::format("\n{}\n{}", title, form_text(text_of(json, key), 2));
+}
+
 std::string equations_text(const Json& json) {
-    std::string text;
-    constexpr std::pair<const char*, const char*> parts[] = {
-        {"equations as lowered", "lowered"}, {"equations after substitution", "optimised"}, {"kernels", "kernels"}};
-    for (const auto& [title, key] : parts) {
-        text += fmt::format("\n{}\n", title);
-        text += form_text(text_of(json, key), 2);
+    std::string text = form_part("equations as lowered", json, "lowered");
+    for (const Json& run : json.value("passes", Json::array())) {
+        const std::string title = "equations after " + text_of(run, "pass");
+        text += run["changed"].get<bool>() ? form_part(title, run, "system")
+                                           : fmt::format("\n{}: nothing has changed\n", title);
     }
+    text += form_part("equations after substitution", json, "optimised");
+    text += form_part("kernels", json, "kernels");
     if (!json["decisions"].empty()) text += "\ndecisions\n";
     for (const Json& decision : json["decisions"]) {
         const std::string line = fmt::format(
@@ -85,7 +115,7 @@ std::string equations_text(const Json& json) {
 Result<void> add_compiled(const Graph& graph, const Target& target, const ExplanationOptions& options, Json& json,
                           Diagnostics& notes) {
     if (options.equations) {
-        auto equations = equations_json(graph, target);
+        auto equations = equations_json(graph, target, options.pass);
         if (!equations) return fail(std::move(equations.error()));
         json["equations"] = std::move(*equations);
     }

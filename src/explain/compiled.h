@@ -10,9 +10,9 @@
 
 namespace heddle::explain {
 
-// {equations: {lowered, optimised, kernels, decisions}, placement (placement.h), schedule: {choices, plan, kernels},
-// source}: those that
-// `options` ask for. `notes`: those of the plan.
+// {equations: {lowered, passes, optimised, kernels, decisions}, placement (placement.h), schedule: {choices, plan,
+// kernels}, source}: those that `options` ask for. `notes`: those of the plan. Code explain.pass: there is none of this
+// name.
 Result<void> add_compiled(const Graph& graph, const Target& target, const ExplanationOptions& options,
                           nlohmann::ordered_json& json, Diagnostics& notes);
 

@@ -17,7 +17,9 @@ namespace heddle::explain {
 struct ExplanationOptions {
     bool notations = false;  // all of each projection, not the rows alone
     bool gradient = false;   // of the operator: its adjoint bodies; the parts below are of these then
-    bool equations = false, schedule = false, source = false;
+    bool equations = false;
+    std::string pass = {};  // equations: of passes.h, behind which the system is shown too, or "all"
+    bool schedule = false, source = false;
     std::vector<std::string> shards;                 // "m=2,k=3": axes and parts
     bool one_round = false;                          // maxima and sums of exponentials together
     bool picture = false;                            // of the shards, or the operator

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "equations/cost.h"
+#include "equations/passes.h"
 #include "explain/operation.h"
 #include "gradient/gradient.h"
 #include "pictures/draw_parts.h"
@@ -32,28 +33,11 @@ Json names_json(const std::vector<Binding>& bindings) {
     return json;
 }
 
-// What the cost model says of the kernels that each call runs.
-struct Modelled {
-    double seconds = 0, bytes = 0, operations = 0;
-};
-
-Result<Modelled> modelled(const Graph& graph, const Target& target) {
+Result<equations::RunCost> modelled(const Graph& graph, const Target& target) {
     auto system = equations::lower(graph);
     if (!system) return fail(std::move(system.error()));
     equations::optimise(*system);
-    auto partition = equations::fuse(*system, target, {});
-    auto costs = equations::costs_of(*system, partition, target);
-    Modelled sum;
-    for (const auto& batch : partition.batches) {
-        sum.seconds += choice_numbers::seconds_of_a_kernel(target);  // one for all kernels of the batch
-        for (int32_t kernel : batch) {
-            const equations::KernelCost& cost = costs[static_cast<size_t>(kernel)];
-            sum.seconds += cost.seconds - choice_numbers::seconds_of_a_kernel(target);
-            sum.bytes += cost.main.bytes + cost.reductions.bytes;
-            sum.operations += cost.main.operations + cost.reductions.operations;
-        }
-    }
-    return sum;
+    return equations::run_cost(*system, equations::fuse(*system, target, {}), target);
 }
 
 int64_t bytes_of(const Graph& graph, const std::vector<TensorId>& tensors) {

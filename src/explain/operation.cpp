@@ -97,6 +97,7 @@ Json operation_json(const Graph& graph, const Operation& operation) {
             {"index", index_json(operation.index)},
             {"inputs", tensors_json(graph, operation.inputs, operation.input_projections, operation.index)},
             {"outputs", tensors_json(graph, operation.outputs, operation.output_projections, operation.index)},
+            {"point", point_json(graph, operation)},
             {"axes", axes_json(graph, operation)},
             {"body", operation.body ? Json(print(*operation.body, inputs, outputs)) : Json(nullptr)}};
 }
@@ -152,6 +153,7 @@ std::string operation_text(const Json& operation, Notations notations) {
             text += indented(tensor_text(tensor, notations), 4);
         }
     }
+    if (!operation["point"].is_null()) text += point_text(operation["point"]);
     if (!operation["axes"].empty()) text += "  shards along\n" + axes_text(operation["axes"]);
     if (operation["body"].is_null()) return text + "  no body: a kernel elsewhere\n";
     return text + "  body\n" + indented(text_of(operation, "body"), 4);

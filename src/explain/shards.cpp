@@ -80,7 +80,7 @@ std::string movement_text(const Json& tensor) {
     std::vector<std::string> parts;
     for (const Json& move : tensor["moves"]) {
         int64_t step = move["step"].get<int64_t>(), halo = move["halo"].get<int64_t>();
-        std::string text = step == 0 ? fmt::format("any of dimension {}", move["dimension"].get<int64_t>())
+        std::string text = step == 0 ? fmt::format("dimension {} by no fixed step", move["dimension"].get<int64_t>())
                                      : fmt::format("by {} in dimension {}", step, move["dimension"].get<int64_t>());
         parts.push_back(text + (halo > 0 ? fmt::format(" with a halo of {}", halo) : ""));
     }
@@ -139,6 +139,77 @@ Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const
     return result;
 }
 
+namespace {
+
+constexpr size_t most_boxes_around = 243;  // of a point: three along each axis that has a middle
+
+// Boxes around the point in the middle, which is one of them; nothing where there is no middle, or too many boxes.
+std::optional<std::pair<std::vector<heddle::Box>, heddle::Box>> around_the_middle(const std::vector<Axis>& axes) {
+    heddle::Box whole, middle;
+    std::vector<heddle::Box> boxes = {heddle::Box{}};
+    for (const Axis& axis : axes) {
+        const int64_t extent = axis.extent.value, at = extent / 2;
+        const bool is_cut = axis.column >= 0 && axis.reductions.empty() && !axis.fold && !axis.refusal && extent > 2;
+        middle.start.push_back(is_cut ? at : 0);
+        middle.end.push_back(is_cut ? at + 1 : extent);
+        const std::vector<int64_t> cuts =
+            is_cut ? std::vector<int64_t>{0, at, at + 1, extent} : std::vector<int64_t>{0, extent};
+        std::vector<heddle::Box> longer;
+        for (const heddle::Box& box : boxes) {
+            for (size_t c = 0; c + 1 < cuts.size(); c++) {
+                longer.push_back(box);
+                longer.back().start.push_back(cuts[c]);
+                longer.back().end.push_back(cuts[c + 1]);
+            }
+        }
+        boxes = std::move(longer);
+        if (boxes.size() > most_boxes_around) return std::nullopt;
+    }
+    if (boxes.size() == 1) return std::nullopt;
+    return std::pair(std::move(boxes), std::move(middle));
+}
+
+bool has_whole_dimension(const Graph& graph, const Operation& operation) {
+    for (size_t i = 0; i < operation.input_projections.size(); i++) {
+        const auto extents = graph.tensor(operation.inputs[i]).type.extents();
+        const auto& whole = operation.input_projections[i].whole;
+        for (size_t d = 0; d < whole.size(); d++) {
+            if (whole[d] && extents[d] > 1) return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+Json point_json(const Graph& graph, const Operation& operation) {
+    const auto position = std::ranges::find(graph.operations, operation.name, &Operation::name);
+    if (!operation.body || position == graph.operations.end() || !has_whole_dimension(graph, operation)) return nullptr;
+    const auto axes = sharding::axes_of(graph, operation);
+    const auto boxes = around_the_middle(axes);
+    if (!boxes) return nullptr;
+    const auto sharded = sharding::shard(graph, OperationId(position - graph.operations.begin()), boxes->first);
+    if (!sharded) return nullptr;
+    for (const Application& application : sharded->applications) {
+        if (application.index != boxes->second) continue;
+        Json index = Json::object(), inputs = Json::array();
+        bool says_more = false;
+        for (size_t a = 0; a < axes.size(); a++) {
+            if (boxes->second.extent(a) == 1 && axes[a].column >= 0) index[axes[a].name] = boxes->second.start[a];
+        }
+        for (const Region& region : application.inputs) {
+            const auto extents = graph.tensor(region.tensor).type.extents();
+            const auto found = std::ranges::find(operation.inputs, region.tensor) - operation.inputs.begin();
+            const auto& whole = operation.input_projections[static_cast<size_t>(found)].whole;
+            for (size_t d = 0; d < extents.size(); d++)
+                says_more = says_more || (whole[d] && region.box.extent(d) < extents[d]);
+            inputs.push_back(region_json(graph, region));
+        }
+        if (says_more) return {{"index", std::move(index)}, {"inputs", std::move(inputs)}};
+    }
+    return nullptr;
+}
+
 Json axes_json(const Graph& graph, const Operation& operation) {
     Json list = Json::array();
     for (const Axis& axis : sharding::axes_of(graph, operation)) {
@@ -165,6 +236,14 @@ Json shards_json(const ShardedOperation& sharded) {
     for (const sharding::Combination& combination : sharding.combinations)
         json["combinations"].push_back(combination_json(sharding.graph, combination));
     return json;
+}
+
+std::string point_text(const Json& point) {
+    std::vector<std::string> index, inputs;
+    for (const auto& [axis, at] : point["index"].items())
+        index.push_back(fmt::format("{} = {}", axis, at.get<int64_t>()));
+    for (const Json& input : point["inputs"]) inputs.push_back(input["tensor"].get<std::string>() + box_text(input));
+    return fmt::format("  at [{}] it reads {}\n", fmt::join(index, ", "), fmt::join(inputs, ", "));
 }
 
 std::string axes_text(const Json& axes) {

@@ -25,9 +25,13 @@ Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const
 
 // [{name, extent, size, cut, combiners, inputs, outputs, refusal}]
 nlohmann::ordered_json axes_json(const Graph& graph, const Operation& operation);
+// What one point in the middle of the index reads, where a projection has no common affine start for it: {index: {AXIS:
+// COORDINATE}, inputs: [{tensor, start, end}]}, by the boxes that shards have. Null where the projections say it all.
+nlohmann::ordered_json point_json(const Graph& graph, const Operation& operation);
 nlohmann::ordered_json shards_json(const ShardedOperation& sharded);
 
 // Two spaces in, a line an axis.
+std::string point_text(const nlohmann::ordered_json& point);
 std::string axes_text(const nlohmann::ordered_json& axes);
 std::string shards_text(const nlohmann::ordered_json& shards);
 

@@ -70,7 +70,9 @@ Misfit wrong_type(std::string expected, DType found) { return {false, std::move(
 std::optional<Misfit> scalar_misfit(const Expression& e, std::span<const DType> of) {
     const DType result = result_type(e.op, of[0]);
     if (!accepts(e.op, of[0])) return wrong_type(fmt::format("operands that '{}' works on", info(e.op).name), of[0]);
-    if (of.back() != of[0]) return wrong_type(fmt::format("both operands of {}", name(of[0])), of.back());
+    for (DType operand : of) {
+        if (operand != of[0]) return wrong_type(fmt::format("operands of {}", name(of[0])), operand);
+    }
     if (e.dtype != result) return wrong_type(fmt::format("a result of {}", name(result)), e.dtype);
     return std::nullopt;
 }

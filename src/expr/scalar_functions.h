@@ -18,6 +18,8 @@ template <typename Meaning, typename T>
 concept UnaryOf = requires(T a) { Meaning::apply(a); };
 template <typename Meaning, typename T>
 concept BinaryOf = requires(T a, T b) { Meaning::apply(a, b); };
+template <typename Meaning, typename T>
+concept TernaryOf = requires(T a, T b, T c) { Meaning::apply(a, b, c); };
 
 // Integers wrap: computed without sign.
 struct Add {
@@ -48,6 +50,12 @@ struct Multiply {
     template <Integral T>
     static T apply(T a, T b) {
         return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    }
+};
+struct MultiplyAdd {
+    template <Floating T>
+    static T apply(T a, T b, T c) {
+        return std::fma(a, b, c);
     }
 };
 struct Divide {

@@ -26,7 +26,7 @@ constexpr T (*value_of())(T, T) {
 template <typename Meaning>
 constexpr ScalarOpInfo row(ScalarOp op, std::string_view name, std::string_view infix, ScalarClass kind, int operands,
                            TypeSet accepts, int cost, int size, double ulps, IntervalRule interval,
-                           std::string_view first, std::string_view second) {
+                           std::string_view first, std::string_view second, std::string_view third = {}) {
     return {op,
             name,
             infix,
@@ -37,7 +37,7 @@ constexpr ScalarOpInfo row(ScalarOp op, std::string_view name, std::string_view 
             size,
             ulps,
             interval,
-            {first, second},
+            {first, second, third},
             value_of<Meaning, double>(),
             value_of<Meaning, int64_t>()};
 }
@@ -47,6 +47,9 @@ constexpr std::array table = {
                       second)                                                                                       \
     row<meaning::function>(ScalarOp::op, name, infix, kind, operands, accepts, cost, size, ulps,                    \
                            IntervalRule::interval, first, second),
+#define HEDDLE_TERNARY(op, name, accepts, cost, size, ulps, function, carry, first, second, third)               \
+    row<meaning::function>(ScalarOp::op, name, "", arithmetic, 3, accepts, cost, size, ulps, IntervalRule::none, \
+                           first, second, third),
 #define HEDDLE_FUNCTION(op, name, cost, size, ulps, value, carry, interval, first)                                 \
     row<meaning::of_##op>(ScalarOp::op, name, "", arithmetic, 1, floats, cost, size, ulps, IntervalRule::interval, \
                           first, ""),
@@ -101,7 +104,8 @@ DType result_type(ScalarOp op, DType of) {
 
 bool is_typed(ScalarOp op, DType result, std::span<const DType> operands) {
     if (operands.size() != static_cast<size_t>(info(op).operands) || !accepts(op, operands[0])) return false;
-    return operands.back() == operands[0] && result == result_type(op, operands[0]);
+    return std::ranges::all_of(operands, [&](DType of) { return of == operands[0]; }) &&
+           result == result_type(op, operands[0]);
 }
 
 bool is_typed_real(ScalarOp op, DType result, std::span<const DType> operands) {

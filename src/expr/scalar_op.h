@@ -67,8 +67,8 @@ struct ScalarOpInfo {
     int size;
     double ulps;
     IntervalRule interval;
-    std::array<std::string_view, 2> shares;  // of the adjoint, by operand
-    // The value, where the operation is for such numbers; one operand is the first. Truth is 0 or 1, integers wrap at
+    std::array<std::string_view, 3> shares;  // of the adjoint, by operand
+    // The value, where the operation is of one or two such numbers; one operand is the first. Truth is 0 or 1, integers wrap at
     // 64 bits.
     double (*real)(double a, double b);
     int64_t (*integer)(int64_t a, int64_t b);

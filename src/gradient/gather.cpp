@@ -247,7 +247,9 @@ private:
         unsolved.erase(held.begin(), held.end());
         if (unsolved.empty()) {
             require_equal(equality, *affine);
-        } else if (auto radix = radix_of(unsolved); plain && radix.fits()) {
+        } else if (auto radix = radix_of(unsolved); plain && radix.fits() && (unsolved.size() > 1 || !radix.digits[0].reversed)) {
+            for (const auto& digit : radix.digits)
+                if (digit.reversed) value = terms_.plus_multiple(value, last_of(digit.atom), digit.factor);
             inside(value, radix.extent);
             solve_radix(radix, value);
         } else {
@@ -272,6 +274,11 @@ private:
         return mixed_radix(std::move(digits));
     }
 
+    // The greatest value of a variable.
+    NodeId last_of(VariableId variable) {
+        return terms_.plus_multiple(terms_.size(terms_.body().variable(variable).extent), terms_.number(1), -1);
+    }
+
     void solve_radix(const MixedRadix<VariableId>& radix, NodeId value) {
         for (const RadixDigit<VariableId>& digit : radix.digits) {
             NodeId part = terms_.scalar(ScalarOp::floor_divide, {value, terms_.number(digit.factor)});
@@ -279,7 +286,7 @@ private:
                 NodeId extent = terms_.size(terms_.body().variable(digit.atom).extent);
                 part = terms_.scalar(ScalarOp::modulo, {part, extent});
             }
-            close(digit.atom, part);
+            close(digit.atom, digit.reversed ? terms_.plus_multiple(last_of(digit.atom), part, -1) : part);
         }
     }
 

@@ -15,7 +15,7 @@ public:
     ShareBuilder(BodyNodes& nodes, NodeId operation, NodeId adjoint, NodeId result)
         : nodes_(nodes),
           values_{{"a", nodes.node(operation).operands[0]},
-                  {"b", nodes.node(operation).operands.back()},
+                  {"b", nodes.node(operation).operands[nodes.node(operation).operands.size() > 1 ? 1 : 0]},
                   {"y", result},
                   {"g", adjoint}},
           dtype_(nodes.node(adjoint).dtype) {}
@@ -75,14 +75,14 @@ private:
     DType dtype_;
 };
 
-using Shares = std::array<SyntaxPointer, 2>;
+using Shares = std::array<SyntaxPointer, 3>;
 
 // The expressions of the table of operations, parsed once.
 const Shares& shares_of(ScalarOp op) {
     static const auto all = [] {
         std::array<Shares, scalar_op_count> parsed;
         for (const ScalarOpInfo& row : all_scalar_ops()) {
-            for (size_t operand = 0; operand < 2; ++operand) {
+            for (size_t operand = 0; operand < parsed[0].size(); ++operand) {
                 if (row.shares[operand].empty()) continue;
                 auto text = std::make_shared<SourceText>(std::string(row.name), std::string(row.shares[operand]));
                 DiagnosticSink sink;

@@ -55,6 +55,35 @@ std::vector<std::optional<AffineForm>> affine_forms(const Body& body) {
     return forms;
 }
 
+std::vector<bool> computed_indices(const Body& body) {
+    std::vector<bool> computed(body.nodes.size());
+    const auto is_number = [&](NodeId id) { return body.node(id).kind == Node::Kind::integer; };
+    const auto of_coordinates = [&](const Node& node) {
+        if (node.kind == Node::Kind::cast) return body.node(node.operands[0]).dtype == DType::int64;
+        if (node.kind != Node::Kind::scalar) return node.kind != Node::Kind::local;
+        switch (node.op) {
+        case ScalarOp::multiply: return is_number(node.operands[0]) || is_number(node.operands[1]);
+        case ScalarOp::floor_divide:
+        case ScalarOp::modulo: return is_number(node.operands[1]);
+        case ScalarOp::add:
+        case ScalarOp::subtract:
+        case ScalarOp::negate:
+        case ScalarOp::minimum:
+        case ScalarOp::maximum:
+        case ScalarOp::absolute: return true;
+        default: return is_bool(node.dtype);
+        }
+    };
+    for (size_t i = 0; i < body.nodes.size(); i++) {
+        const Node& node = body.nodes[i];
+        if (!is_integer(node.dtype) && !is_bool(node.dtype)) continue;
+        computed[i] = !of_coordinates(node) || std::ranges::any_of(node.operands, [&](NodeId id) {
+            return bool(computed[static_cast<size_t>(id)]);
+        });
+    }
+    return computed;
+}
+
 Interval interval_of(const AffineForm& form, const Body& body) {
     return interval_of(
         form, [&](VariableId id) { return Interval::below(std::max<int64_t>(body.variable(id).extent.value, 1)); });

@@ -153,6 +153,8 @@ struct Operation {
     OperandNames input_names;                      // for exchange and for people
     OperandNames output_names;
     std::optional<EachPart> each;  // of an operator with `each`; for exchange
+    std::vector<std::string> kernels;  // of an opaque one: its template's rows, as written
+    std::string placement;             // where its template says that a value is held, if not on a host
 };
 
 struct Graph {

@@ -184,7 +184,11 @@ private:
 
     void check_body(const Operation& operation) {
         if (!operation.body) {
-            for (TensorId id : operation.outputs) opaque_[id]++;
+            for (size_t i = 0; i < operation.outputs.size(); i++) {
+                opaque_[operation.outputs[i]]++;
+                if (i < operation.output_projections.size())
+                    declared_[operation.outputs[i]].push_back(declared_box(operation, i));
+            }
             return;
         }
         auto types = [&](const std::vector<TensorId>& ids) {
@@ -228,9 +232,35 @@ private:
             }
         }
         for (auto [id, count] : opaque_) {
-            if (count > 1)
-                problem("graph.cover", fmt::format("two opaque operations write '{}'", graph_.tensor(id).name));
+            if (count <= 1) continue;
+            const std::vector<Box>& boxes = declared_[id];
+            const bool apart = boxes.size() == static_cast<size_t>(count) && !overlapping(boxes) &&
+                               total_volume(boxes) == graph_.tensor(id).type.elements();
+            if (!apart)
+                problem("graph.cover", fmt::format("two opaque operations write '{}', and their declared projections do "
+                                                   "not share it out",
+                                                   graph_.tensor(id).name));
         }
+    }
+
+    // What an opaque operation writes, as its projection says it.
+    Box declared_box(const Operation& operation, size_t output) const {
+        const IndexProjection& projection = operation.output_projections[output];
+        const auto extents = graph_.tensor(operation.outputs[output]).type.extents();
+        Box box;
+        for (size_t d = 0; d < extents.size(); d++) {
+            int64_t low = projection.offset[d], high = low;
+            size_t column = 0;
+            for (const IndexAxis& axis : operation.index) {
+                if (axis.extends()) continue;
+                const int64_t reach = projection.projection[d][column++] * std::max<int64_t>(axis.extent.value - 1, 0);
+                (reach < 0 ? low : high) += reach;
+            }
+            const bool whole = !projection.whole.empty() && projection.whole[d];
+            box.start.push_back(whole ? 0 : std::max<int64_t>(low, 0));
+            box.end.push_back(whole ? extents[d] : std::min(high + projection.shape[d], extents[d]));
+        }
+        return box;
     }
 
     const Graph& graph_;
@@ -238,6 +268,7 @@ private:
     std::vector<bool> defined_;  // complete at this point of the list of operations
     std::map<TensorId, std::vector<Box>> boxes_;
     std::map<TensorId, int> opaque_;
+    std::map<TensorId, std::vector<Box>> declared_;  // what opaque operations write
     Diagnostics problems_;
 };
 

@@ -44,6 +44,11 @@ using AffineForm = LinearForm<VariableId>;  // sorted by variable
 // all values of the variables; else nothing. By NodeId. `body` is verified.
 std::vector<std::optional<AffineForm>> affine_forms(const Body& body);
 
+// For each node whether it is an integer that is computed otherwise than coordinates are (sums, multiples, quotients and
+// remainders by numbers, least and greatest ones, choices): such an index is checked when it runs, where it cannot be
+// proved, like one that data decide.
+std::vector<bool> computed_indices(const Body& body);
+
 // Over the box of all variables (extents at least one).
 Interval interval_of(const AffineForm& form, const Body& body);
 

@@ -291,6 +291,8 @@ private:
         auto forms = affine_forms(body_);
         for (size_t i = 0; i < body_.equations.size(); i++) {
             const BodyEquation& equation = body_.equations[i];
+            const bool empty = std::ranges::any_of(
+                equation.variables, [&](VariableId id) { return body_.variable(id).extent.value == 0; });
             std::set<VariableId> covered;
             for (size_t dimension = 0; dimension < equation.left.size(); dimension++) {
                 const auto& form = forms[static_cast<size_t>(equation.left[dimension])];
@@ -298,7 +300,7 @@ private:
                     return problem("graph.cover",
                                    fmt::format("coordinate {} of equation {} is not affine", dimension, i));
                 }
-                if (!check_radix(*form, covered)) {
+                if (!empty && !check_radix(*form, covered)) {
                     return problem(
                         "graph.cover",
                         fmt::format("coordinate {} of equation {} is not mixed radix in its variables", dimension, i),
@@ -306,7 +308,7 @@ private:
                 }
             }
             for (VariableId id : equation.variables) {
-                if (body_.variable(id).extent.value <= 1 || covered.contains(id)) continue;
+                if (empty || body_.variable(id).extent.value <= 1 || covered.contains(id)) continue;
                 return problem("graph.cover",
                                fmt::format("equation {} has variable '{}', which its left side does not use", i,
                                            body_.variable(id).name));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "graph/complex.h"
+#include "graph/wide_sums.h"
 
 namespace heddle::inference {
 namespace {
@@ -287,6 +288,7 @@ Result<std::vector<Verdict>> compare_with_other(const Graph& graph, const std::v
 
 Result<std::vector<Verdict>> compare_tensors(Graph graph, std::vector<TensorData> feeds, Engine& engine,
                                              const ComparisonOptions& options) {
+    graph = keep_sums_wide(graph);
     if (has_complex(graph)) {
         graph = lower_complex(graph);
         for (TensorData& feed : feeds) feed = feed.reals();

@@ -4,8 +4,10 @@
 #include <thread>
 
 #include "backends/llvm/llvm_backend.h"
+#include "evaluate/work.h"
 #include "inference/host.h"
 #include "support/guarded.h"
+#include "support/resident_memory.h"
 
 namespace heddle::inference {
 
@@ -32,6 +34,8 @@ namespace {
 Result<std::shared_ptr<const runtime::Executable>> code_of(Result<plan::Plan> plan, Engine& engine,
                                                            Progress* progress) {
     if (!plan) return fail(std::move(plan.error()));
+    if (!engine.kernels->device() && runtime::run_bytes(*plan) > physical_memory_bytes())
+        return runtime::out_of_memory(*plan);
     return guarded("inference.broken", [&] {
         return runtime::Executable::make(std::move(*plan), *engine.kernels, *engine.pool, progress,
                                          engine.prepared.get());
@@ -47,6 +51,9 @@ bool is_mistake(const Diagnostic& problem) {
 
 Result<std::shared_ptr<const runtime::Executable>> compile(const Graph& graph, Engine& engine,
                                                            const plan::PlanOptions& options) {
+    if (auto fine = plan::check_placements(graph); !fine) return fail(std::move(fine.error()));
+    if (auto fine = check_work(graph, engine.work.operations, 1, engine.work.option); !fine)
+        return fail(std::move(fine.error()));
     auto made = code_of(plan::make_plan(graph, engine.target, options), engine, options.progress);
     const bool again = !made && is_mistake(made.error().front()) && (options.fuse || options.passes);
     if (!again) return made;

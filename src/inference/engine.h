@@ -1,8 +1,10 @@
 // What graphs are compiled for and run on: a machine, threads, and the kernels compiled so far.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "graph/graph.h"
 #include "plan/plan.h"
@@ -13,6 +15,12 @@
 
 namespace heddle::inference {
 
+// Scalar operations that a run may take; a model of 200 bytes can ask for years. `option` is how they are raised.
+struct WorkLimit {
+    double operations = std::numeric_limits<double>::infinity();
+    std::string option;
+};
+
 // Engines may share kernels, and what programs have prepared.
 struct Engine {
     std::shared_ptr<ThreadPool> pool;
@@ -20,6 +28,7 @@ struct Engine {
     std::shared_ptr<runtime::KernelCache> kernels;
     std::shared_ptr<runtime::PreparedStore> prepared;
     Target target;
+    WorkLimit work;  // of graphs that are compiled
     std::timed_mutex running;  // a pool has one caller at a time, and so has the arena
 };
 
@@ -33,7 +42,8 @@ std::shared_ptr<Engine> make_engine(
 
 // Plans and compiles. What fails by a mistake of ours is compiled again without passes and fusion, which the plan's
 // notes tell. The caller holds `running` where others use the engine too. Codes inference.broken (an exception),
-// support.cancelled (by options.progress), those of Executable::make.
+// support.cancelled (by options.progress), evaluate.too_much_work, runtime.out_of_memory (a run needs more than the
+// machine has), those of Executable::make.
 Result<std::shared_ptr<const runtime::Executable>> compile(const Graph& graph, Engine& engine,
                                                            const plan::PlanOptions& options = {});
 

@@ -151,7 +151,7 @@ Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const 
     }
     runtime::Session& session = *entries_.front().session;
     session.set_profile(profile);
-    return session.run(inputs);
+    return session.run(inputs, progress);
 }
 
 }  // namespace heddle::inference

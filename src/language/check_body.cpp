@@ -74,11 +74,12 @@ private:
     // scope around the scan.
     void scan(const Syntax& statement) {
         if (!scans_.empty() && statement.generators.size() > 1) return nested_scan(statement);
+        scans_.push_back(&statement);
         for (const SyntaxPointer& child : statement.children) {
+            if (is_without_initial(*child)) names_.failed.insert(child->text);  // said once, of its equation
             if (child->kind != Kind::equation || !child->initial) continue;
             if (names_.declare(child->text, BareName::Kind::state, child->mark)) block_names_.push_back(child->text);
         }
-        scans_.push_back(&statement);
         names_.with_generators(statement.generators, [&] {
             in_block([&] {
                 statements(statement.children);
@@ -110,12 +111,20 @@ private:
         for (const std::string& name : added) names_.scope.erase(name);
     }
 
+    // A state by its left side, which begins with the step: s[t] = ...
+    bool is_without_initial(const Syntax& statement) const {
+        return statement.kind == Kind::equation && !statement.initial && !made_.output(statement.text) &&
+               !statement.children.empty() && statement.children[0]->kind == Kind::name &&
+               statement.children[0]->text == scans_.back()->generators[0].name;
+    }
+
     void check_target(const Syntax& statement) {
         if (made_.output(statement.text)) {
             written_.insert(statement.text);
             return;
         }
-        if (names_.failed.contains(statement.text)) return;
+        const bool has_no_initial = !scans_.empty() && is_without_initial(statement);
+        if (names_.failed.contains(statement.text) && !has_no_initial) return;
         if (statement.initial) {
             if (!scans_.empty()) return;  // its scan has declared it
             names_.report(
@@ -125,9 +134,7 @@ private:
                  .remedy = "write scan t < $n: and the equation in its block"});
             return;
         }
-        bool steps = !scans_.empty() && !statement.children.empty() && statement.children[0]->kind == Kind::name &&
-                     statement.children[0]->text == scans_.back()->generators[0].name;
-        if (steps) {
+        if (has_no_initial) {
             std::string axes;
             for (const Generator& axis : scans_.back()->generators) axes += (axes.empty() ? "" : ", ") + axis.name;
             names_.report({.code = "language.state_without_initial",
@@ -141,6 +148,9 @@ private:
         auto known = names_.scope.find(statement.text);
         std::string remedy = !nearest.empty() ? fmt::format("did you mean {}?", nearest)
                                               : fmt::format("to name a value, write let {} = ...", statement.text);
+        if (known != names_.scope.end())
+            remedy = "a name has one value: what a loop adds up is a reduction, as in sum(k < $n : x[k]); steps that need "
+                     "the step before are a scan, s[t] = s[t - 1] + x[t] from 0";
         std::string summary = known == names_.scope.end() ? fmt::format("no output is named `{}`", statement.text)
                                                           : fmt::format("`{}` is {} and cannot be written",
                                                                         statement.text, name(known->second.kind));

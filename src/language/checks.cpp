@@ -240,6 +240,8 @@ private:
         for (const Parameter& parameter : made_.params) {
             check_static(parameter.type.length);
             check_static(parameter.type.of);
+            check_static(parameter.type.lowest);
+            check_static(parameter.type.highest);
             check_static(parameter.default_value);
         }
         for (const StaticLet& let : made_.lets) check_static(let.value);
@@ -311,6 +313,7 @@ private:
         names_.coordinates_allowed = names_.fill_allowed = true;
         check_static(tensor.ipf);
         names_.coordinates_allowed = names_.fill_allowed = false;
+        if (tensor.reads) check_static(tensor.reads);
     }
 
     // A composition's parts say what it leaves open.
@@ -356,7 +359,7 @@ private:
             order.push_back(name);
         };
         for (const StaticLet& let : made_.lets) add(let.name, {let.value}, let.place);
-        for (const Parameter& p : made_.params) add(p.name, {p.type.length, p.type.of, p.default_value}, p.place);
+        for (const Parameter& p : made_.params) add(p.name, {p.type.length, p.type.of, p.type.lowest, p.type.highest, p.default_value}, p.place);
         if (made_.index) add("index", {made_.index}, made_.index->place);
         find_cycles(order, uses, [&](const std::vector<std::string>& cycle) {
             report({.code = "language.let_cycle",

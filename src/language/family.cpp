@@ -46,6 +46,8 @@ void for_each_tree(Template& made, const Visit& replace) {
     for (Parameter& parameter : made.params) {
         replace(parameter.type.length);
         replace(parameter.type.of);
+        replace(parameter.type.lowest);
+        replace(parameter.type.highest);
         replace(parameter.default_value);
     }
     for (auto* tensors : {&made.inputs, &made.outputs}) {
@@ -53,6 +55,7 @@ void for_each_tree(Template& made, const Visit& replace) {
             replace(tensor.shape);
             replace(tensor.dtype);
             replace(tensor.ipf);
+            replace(tensor.reads);
         }
     }
     for (Requirement& requirement : made.requirements) replace(requirement.condition);

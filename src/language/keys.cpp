@@ -31,8 +31,9 @@ constexpr std::array metakernel_keys = {
     FileKey{"onnx", "onnx", "The ONNX operator that this metakernel stands for."},
 };
 
-// The last one is an output's alone.
+// The first one is an input's alone, the last one an output's.
 constexpr std::array tensor_keys = {
+    FileKey{"reads", "text", "Of a variadic input: the tensor that an operation of the `each` reads, where there is no body."},
     FileKey{"shape", "text", "An input's pattern, an output's expression: \"[$n, $m...]\"."},
     FileKey{"dtype", "text", "A dtype, or a variable: $T."},
     FileKey{"ipf", "projection", "The box of the tensor that belongs to a point of the index."},
@@ -89,7 +90,7 @@ std::span<const FileKey> keys_of(KeyOwner owner) {
     case KeyOwner::file: return file_keys;
     case KeyOwner::metakernel: return metakernel_keys;
     case KeyOwner::input: return std::span<const FileKey>(tensor_keys).first(tensor_keys.size() - 1);
-    case KeyOwner::output: return tensor_keys;
+    case KeyOwner::output: return std::span<const FileKey>(tensor_keys).subspan(1);
     case KeyOwner::parameter: return parameter_keys;
     case KeyOwner::constraints: return constraint_keys;
     case KeyOwner::projection: return projection_keys;

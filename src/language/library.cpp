@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -133,6 +134,30 @@ Result<const Template*> Library::find_from(const Template& composition, const st
     return fail(state_->unknown_operator(name, composition.place));
 }
 
+namespace {
+
+struct AbsentOnnx {
+    const char *reason, *remedy, *names;
+};
+
+// Null: a template could stand for it.
+const AbsentOnnx* find_absent(const std::string& name) {
+    static constexpr AbsentOnnx rows[] = {
+#define HEDDLE_ABSENT(reason, remedy, names) {reason, remedy, names},
+#include "language/absent_onnx.def"
+#undef HEDDLE_ABSENT
+    };
+    for (const AbsentOnnx& row : rows) {
+        std::istringstream words(row.names);
+        for (std::string word; words >> word;) {
+            if (word == name) return &row;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
+
 Result<const Template*> Library::find_onnx(const std::string& domain, const std::string& name, int64_t opset) const {
     std::lock_guard lock(state_->mutex);
     std::string plain_domain = domain == "ai.onnx" ? "" : domain;
@@ -159,7 +184,10 @@ Result<const Template*> Library::find_onnx(const std::string& domain, const std:
     Diagnostic diagnostic = complaint(
         "language.unknown_onnx_operator", fmt::format("no template stands for the ONNX operator {}", full), {},
         fmt::format("write a template with onnx: {{domain: \"{}\", name: {}, since: {}}}", plain_domain, name, opset));
-    if (!nearest.empty()) diagnostic.remedy = fmt::format("did you mean {}? Or ", nearest) + diagnostic.remedy;
+    const AbsentOnnx* absent = plain_domain.empty() ? find_absent(name) : nullptr;
+    if (absent) diagnostic.reason = absent->reason, diagnostic.remedy = absent->remedy;
+    if (!nearest.empty() && !absent)
+        diagnostic.remedy = fmt::format("did you mean {}? Or ", nearest) + diagnostic.remedy;
     diagnostic.params = {{"domain", plain_domain}, {"operator", name}, {"opset", std::to_string(opset)}};
     return fail(std::move(diagnostic));
 }

@@ -51,10 +51,10 @@ std::string_view looked_up(const std::array<Pair, Count>& table, std::string_vie
 
 // What NumPy and the frameworks call it, and what it is here.
 constexpr std::array<Pair, 19> foreign_functions = {{
+    {"norm", "sqrt(sum(k < $n : x[k] * x[k]))"},
     {"clz", "leading_zeros(x)"},
     {"ctz", "trailing_zeros(x)"},
     {"bit_count", "popcount(x)"},
-    {"fma", "a * b + c, which is fused in a sum only"},
     {"lgamma", "Stirling's series: the language has no gamma functions"},
     {"maximum", "max(a, b)"},
     {"minimum", "min(a, b)"},
@@ -248,7 +248,15 @@ void NameChecker::check_elements_allowed(const Syntax& node) {
 }
 
 void NameChecker::check_argument_count(const Syntax& node, int least, int most) {
-    int given = static_cast<int>(node.children.size());
+    const int given = static_cast<int>(node.children.size());
+    if (!node.named.empty() && is_reduction_name(node.text)) {
+        const std::string of = node.children.empty() ? "x" : print(*node.children[0]);
+        report({.code = "language.function_arguments",
+                .summary = fmt::format("`{}` has no `{}`: it reduces over a variable", node.text, node.named[0].name),
+                .place = node.named[0].place,
+                .remedy = fmt::format("write {}(k < $n : {}[..., k]), with k in the place of the axis", node.text, of)});
+        return;
+    }
     for (const auto& argument : node.named) {
         report({.code = "language.function_arguments",
                 .summary = fmt::format("`{}` has no named arguments", node.text),
@@ -294,6 +302,7 @@ void NameChecker::check_call(const Syntax& node) {
     }
     if (failed.contains(node.text)) return;
     if (is_reduction_name(node.text)) {
+        if (!node.named.empty()) return check_argument_count(node, 0, -1);
         report({.code = "language.function_arguments",
                 .summary = fmt::format("`{}` reduces over a variable", node.text),
                 .place = node.mark,

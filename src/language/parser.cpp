@@ -328,9 +328,9 @@ SyntaxPointer Parser::call(const Token& function) {
     if (accept(")")) return finish(made, function);
     std::vector<Generator> parts;  // what is said of the ranges, by position
     do {
-        if (peek().kind == Token::Kind::name && peek(1).is(":")) {
+        if (peek().kind == Token::Kind::name && (peek(1).is(":") || peek(1).is("="))) {  // either way
             Token name = take();
-            if (is_reduction_name(function.text) && made->children.empty() && made->named.empty()) {
+            if (is_reduction_name(function.text) && at(":") && made->children.empty() && made->named.empty()) {
                 fail(place(name), "language.syntax",
                      fmt::format("the variable `{}` of `{}` has no extent", name.text, function.text),
                      fmt::format("write {}({} < $n : ...)", function.text, name.text));
@@ -453,6 +453,14 @@ SyntaxPointer Parser::element() {
         take();
         auto one = make(Kind::integer, first);
         one->integer = 1;
+        if (at("[")) {  // a part of so many ones: ...[:$axis]
+            auto ones = make(Kind::fill, first);
+            ones->children.push_back(finish(one, first));
+            auto part = make(Kind::spread, first);
+            part->children.push_back(subscript(finish(ones, first), first));
+            accept("...");
+            return finish(part, first);
+        }
         auto made = make(Kind::spread, first);
         made->text = "...";
         made->children.push_back(finish(one, first));

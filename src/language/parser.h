@@ -30,6 +30,7 @@ public:
     // ---- shape patterns, index projection functions, tensor types (parser_pattern.cpp)
     SyntaxPointer pattern();
     SyntaxPointer ipf();
+    void need_told(const SyntaxPointer& rows);
     struct TensorType {
         SyntaxPointer dtype, shape;  // shape is null if there is none
         bool optional = false, variadic = false;
@@ -105,6 +106,7 @@ private:
     std::string take_collector();
 
     SyntaxPointer choice_default(const ParameterType& type);
+    void range(ParameterType& type);
     std::vector<std::string> type_words();
     std::vector<std::string> flavour_words();
 

@@ -52,6 +52,21 @@ SyntaxPointer Parser::choice_default(const ParameterType& type) {
     return finish(made, token);
 }
 
+// `>= lowest` and `<= highest`, each at most once, in any order.
+void Parser::range(ParameterType& type) {
+    using enum ParameterType::Kind;
+    while (at(">=") || at("<=")) {
+        const Token sign = take();
+        if (type.kind != integer && type.kind != real && type.kind != number) {
+            fail(place(sign), "language.parameter_type", "only numbers have a range",
+                 "leave the bound out, or make the parameter an int, a float or a number");
+        }
+        SyntaxPointer& bound = sign.is(">=") ? type.lowest : type.highest;
+        if (bound) fail(place(sign), "language.parameter_type", "this bound is given twice", "leave one of them out");
+        bound = sum();
+    }
+}
+
 Parameter Parser::parameter() {
     Parameter made;
     ParameterType& type = made.type;
@@ -92,6 +107,7 @@ Parameter Parser::parameter() {
         if (!at("]")) type.length = expression();
         expect("]");
     }
+    range(type);
     Token mark = peek();
     if (accept("?")) {
         made.default_value = finish(make(Kind::none, mark), mark);
@@ -158,7 +174,7 @@ KernelRow Parser::kernel_row() {
     row.arguments = type_words();
     expect("->");
     row.results = type_words();
-    expect(")");
+    const bool around = !accept(")");  // the bracket around the whole row: (placement, (A) -> B => [..] => kernel)
     expect("=>");
     Token open = peek();
     expect("[");
@@ -181,8 +197,10 @@ KernelRow Parser::kernel_row() {
     check(row.result_flavours.size(), row.results.size(), "result types");
     do {
         expect("=>");
+        if (at_word("Self") && peek(1).is("::")) take(), take();  // a kernel of the operator itself
         row.stages.push_back(take_name("a kernel's name").text);
-    } while (!at_end());
+    } while (around ? !accept(")") : !at_end());
+    expect_end();
     return row;
 }
 

@@ -94,6 +94,23 @@ bool marks_rows(const SyntaxPointer& syntax) {
 
 }  // namespace
 
+// `[1, *]` is read as rows by its `*` alone: the 1 could be an element or a coefficient.
+void Parser::need_told(const SyntaxPointer& rows) {
+    const Syntax* number = nullptr;
+    bool told = false;
+    for (const SyntaxPointer& row : rows->children) {
+        bool own = row->kind == Kind::whole;
+        visit_all(row, [&](const Syntax& node) {
+            own = own || node.kind == Kind::ranged;
+            told = told || node.kind == Kind::ranged || node.kind == Kind::index_name || node.kind == Kind::index_all;
+        });
+        if (!own && !number) number = row.get();
+    }
+    if (!number || told) return;
+    fail(number->place, "language.syntax", "this may be an element of the tensor or a coefficient",
+         "write D[...] for coefficients, an element as 1 :> 1, and a coordinate of the index as @name");
+}
+
 SyntaxPointer Parser::ipf() {
     Token first = peek();
     bool diagonal = at_word("D") && peek(1).is("[");
@@ -104,6 +121,7 @@ SyntaxPointer Parser::ipf() {
              "write one element per tensor dimension; a list expands with `...`");
     }
     bool rows = !diagonal && marks_rows(coefficients);
+    if (rows) need_told(coefficients);
     auto made = make(rows ? Kind::rows : Kind::diagonal, first);
     made->children = coefficients->children;
     if (rows && (at("+") || at(":>"))) {

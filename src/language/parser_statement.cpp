@@ -26,7 +26,12 @@ SyntaxPointer Parser::let_statement() {
         made->generators = generators_below();
         expect("]");
     }
+    const Token equals = peek();
     expect("=");
+    if (at_end()) {
+        fail(place(equals), "language.syntax", "a let has one value, and a block has none",
+             "put its lets before it, or into a function of the file, as in let: f(v) = let q = v * 2; q + 1");
+    }
     made->value = expression();
     return finish(made, first);
 }
@@ -72,6 +77,11 @@ SyntaxPointer Parser::equation() {
         }
         made->pick = made->children[0];
         made->children = left_coordinates();
+    }
+    if ((at("+") || at("-") || at("*") || at("/")) && peek(1).is("=")) {
+        fail(place(peek()), "language.syntax", fmt::format("`{}=`: nothing is written twice", peek().text),
+             "what a loop adds up is a reduction, as in y = sum(k < $n : x[k]); steps that need the step before are a scan, "
+             "s[t] = s[t - 1] + x[t] from 0");
     }
     if (!at("=") && !made->has_left) {
         fail_expected("`[` or `=` after a name");
@@ -243,8 +253,14 @@ private:
             return parser.statement();
         } catch (const ParseFailure&) {
             note_failed(line, failed_);
+            if (line.tokens.size() > 1 && line.tokens[line.tokens.size() - 2].is("=")) skip_deeper(line.indent);
             return nullptr;
         }
+    }
+
+    // What was meant to be the block of a statement that has none.
+    void skip_deeper(int indent) {
+        for (; next_ < lines_.size() && lines_[next_].indent > indent; ++next_) note_failed(lines_[next_], failed_);
     }
 
     SyntaxPointer block_statement(const Line& line, int depth) {

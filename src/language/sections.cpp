@@ -196,6 +196,9 @@ private:
             sound_ = sound_ && made_.dtype;
         } else if (key == "ipf") {
             made_.ipf = read_ipf(value, sink_);
+        } else if (key == "reads" && is_input_) {
+            if (const Fragment* text = expression_text(value, "the number of a tensor", sink_))
+                made_.reads = parse_expression(*text, sink_);
         } else if (key == "placement") {
             made_.placement = plain_text(value, "a placement", sink_);
         } else if (key == "flavour") {

@@ -5,8 +5,10 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "language/parser.h"
+#include "language/signature.h"
 
 namespace heddle {
 namespace {
@@ -206,6 +208,8 @@ std::string print_type(const ParameterType& type) {
     case any: text = "any"; break;
     }
     if (type.is_list) text += "[" + (type.length ? print(*type.length) : std::string()) + "]";
+    if (type.lowest) text += " >= " + print(*type.lowest);
+    if (type.highest) text += " <= " + print(*type.highest);
     return text;
 }
 
@@ -215,6 +219,7 @@ std::string print_tensor(const TensorSpec& tensor) {
     if (tensor.optional) text += "?";
     if (tensor.variadic) text += "*";
     if (tensor.ipf) text += "  ipf " + print(*tensor.ipf);
+    if (tensor.reads) text += "  reads " + print(*tensor.reads);
     if (!tensor.placement.empty()) text += "  on " + tensor.placement;
     if (tensor.flavour != Flavour::any) text += tensor.flavour == Flavour::concrete ? "  concrete" : "  transparent";
     if (!tensor.overwrites.empty()) text += "  overwrites " + tensor.overwrites;
@@ -256,6 +261,38 @@ std::string print(const Template& t) {
     print_section(text, " reduces:\n", t.reduces,
                   [](const Reduces& row) { return fmt::format("  {}: {}\n", row.axis, row.combiner); });
     return text;
+}
+
+std::string signature(const Template& metakernel) {
+    const auto typed = [](const TensorSpec& tensor) {
+        std::string text = tensor.name + ": " + (tensor.dtype ? print(*tensor.dtype) : "_");
+        if (tensor.shape) text += print(*tensor.shape);
+        return text + (tensor.optional ? "?" : "") + (tensor.variadic ? "*" : "");
+    };
+    std::vector<std::string> taken, given;
+    for (const TensorSpec& input : metakernel.inputs) taken.push_back(typed(input));
+    for (const Parameter& parameter : metakernel.params)
+        taken.push_back(parameter.name + ": " + print_type(parameter.type) +
+                        (parameter.default_value ? " = " + print(*parameter.default_value) : ""));
+    for (const TensorSpec& output : metakernel.outputs) given.push_back(typed(output));
+    return fmt::format("{}({}) -> {}", metakernel.name, fmt::join(taken, ", "), fmt::join(given, ", "));
+}
+
+std::string summary(const Template& metakernel) {
+    const std::string& text = metakernel.doc;
+    if (text.empty() && metakernel.body.size() + metakernel.graph.size() == 1) {
+        std::string line = print_statement(*(metakernel.body.empty() ? metakernel.graph : metakernel.body)[0]);
+        while (line.ends_with('\n')) line.pop_back();
+        return line;
+    }
+    std::string sentence;
+    for (size_t i = 0; i < text.size(); i++) {
+        const bool ends = text[i] == '.' && (i + 1 == text.size() || text[i + 1] == ' ' || text[i + 1] == '\n');
+        sentence += text[i] == '\n' ? ' ' : text[i];
+        if (ends) break;
+    }
+    while (sentence.ends_with(' ')) sentence.pop_back();
+    return sentence;
 }
 
 // ---------------------------------------------------------------- single pieces

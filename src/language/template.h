@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-// The type of a parameter: "int", "float[$x.rank]", "axis($x) = -1", "constant | reflect = constant".
+// The type of a parameter: "int", "float[$x.rank]", "int >= 1 <= 8", "axis($x) = -1", "constant | reflect = constant".
 struct ParameterType {
     // `any` is never written: a value that a rewrite rule's match has bound.
     enum class Kind : uint8_t { integer, real, boolean, string, dtype, number, axis, axes, choice, any };
@@ -23,6 +23,7 @@ struct ParameterType {
     bool is_list = false;              // int[], int[n]; `axes` is a list by itself
     SyntaxPointer length;              // of int[n]: a static expression; a scalar argument repeats. Null: any length
     SyntaxPointer of;                  // axis(X), axes(X): an input ($x, $tensors[0]) or a rank ($x.rank + 1)
+    SyntaxPointer lowest, highest;     // of numbers: >= lowest, <= highest, static; null: no bound
     std::vector<std::string> choices;  // a | b | c; the value is one of these texts
 };
 
@@ -44,6 +45,9 @@ struct TensorSpec {
     // A static expression: $name (binds in an input), a dtype's bare name, a call. Null if not given: any dtype.
     SyntaxPointer dtype;
     SyntaxPointer ipf;  // rows, diagonal or structured; null if not given
+    // A variadic input of a template without a body: the tensor that an operation of the `each` reads, or a list of them.
+    // Null: all.
+    SyntaxPointer reads;
     std::string placement;
     Flavour flavour = Flavour::any;
     bool optional = false;

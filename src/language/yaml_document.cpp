@@ -11,6 +11,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "language/yaml_scalar.h"
+#include "support/utf8.h"
 
 namespace heddle {
 
@@ -206,24 +207,6 @@ private:
     size_t nodes_ = 0;
     int documents_ = 0;
 };
-
-// The length of the valid UTF-8 character at `at` (shortest forms, no surrogates), or 0.
-size_t utf8_length(std::string_view text, size_t at) {
-    auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-    unsigned lead = byte(at);
-    if (lead < 0x80) return 1;
-    size_t length = lead >= 0xC2 && lead < 0xE0   ? 2
-                    : lead >= 0xE0 && lead < 0xF0 ? 3
-                    : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                  : 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((byte(at + i) & 0xC0) != 0x80) return 0;
-    }
-    unsigned second = byte(at + 1);
-    bool bad = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) || (lead == 0xF0 && second < 0x90) ||
-               (lead == 0xF4 && second > 0x8F);
-    return bad ? 0 : length;
-}
 
 // Text that YAML would silently change (byte order marks, other encodings, control characters) is refused first, so
 // that every offset that YAML reports is a byte of the source.

@@ -43,8 +43,8 @@ void draw_memory(Picture& picture, const plan::Plan& plan) {
     picture.svg.rectangle({left, top}, width, height, "#fafafa", "#bbbbbb", 0);
     for (size_t b = 0; b < plan.buffers.size(); b++) {
         const plan::Buffer& buffer = plan.buffers[b];
-        bool margins = buffer.kind == plan::Buffer::Kind::margins;
-        if (buffer.first < 0 || (!margins && buffer.kind != plan::Buffer::Kind::workspace)) continue;
+        if (buffer.first < 0 || buffer.kind != plan::Buffer::Kind::workspace) continue;
+        const bool margins = buffer.is_filled();
         Point corner{left + buffer.first * per_step, top + static_cast<double>(buffer.offset) * per_byte};
         double box = (buffer.last - buffer.first + 1) * per_step, tall = static_cast<double>(buffer.bytes) * per_byte;
         picture.svg.rectangle(corner, box, tall, fills[b % std::size(fills)], margins ? "#333333" : "#888888", 0,

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "equations/equation_body.h"
+#include "equations/passes.h"
 #include "pictures/draw_parts.h"
 
 namespace heddle::pictures {

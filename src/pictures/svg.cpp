@@ -4,27 +4,15 @@
 
 #include <fmt/format.h>
 
+#include "support/utf8.h"
+
 namespace heddle::pictures {
 namespace {
 
-// Bytes of the UTF-8 character at `begin`; 0 if there is none.
+// Bytes of the UTF-8 character at `begin`; 0 if there is none, or XML knows no such character.
 size_t character_length(std::string_view text, size_t begin) {
-    auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-    unsigned first = byte(begin);
-    size_t length = first < 0x80                    ? 1
-                    : first >= 0xC2 && first < 0xE0 ? 2
-                    : first >= 0xE0 && first < 0xF0 ? 3
-                    : first >= 0xF0 && first < 0xF5 ? 4
-                                                    : 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((byte(begin + i) & 0xC0) != 0x80) return 0;
-    }
-    // Forms that are too long, halves of surrogates, and what lies beyond Unicode.
-    unsigned second = byte(begin + 1);
-    bool wrong = (first == 0xE0 && second < 0xA0) || (first == 0xED && second >= 0xA0) ||
-                 (first == 0xF0 && second < 0x90) || (first == 0xF4 && second >= 0x90) ||
-                 (first == 0xEF && second == 0xBF && byte(begin + 2) >= 0xBE);
-    return wrong ? 0 : length;
+    const bool is_none = text.substr(begin, 3) == "\xEF\xBF\xBE" || text.substr(begin, 3) == "\xEF\xBF\xBF";
+    return is_none ? 0 : utf8_length(text, begin);
 }
 
 std::string escaped(std::string_view text) {

@@ -34,6 +34,7 @@ public:
     Result<Plan> build() {
         if (options_.passes) options_.passes(system_);
         if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
+        limit_buffers(system_, target_.maximum_buffers);
         partition_ = fuse(system_, target_, {.fuse = options_.fuse, .apart = attempt_.apart});
         if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
         const auto kernels = static_cast<int64_t>(partition_.kernels.size());
@@ -49,6 +50,8 @@ public:
         if (!options_.keep_all) find_overwrites();
         if (auto done = add_kernels(); !done) return fail(std::move(done.error()));
         if (auto done = copy_outputs(); !done) return fail(std::move(done.error()));
+        find_lifetimes(plan_);
+        if (auto done = add_fillings(); !done) return fail(std::move(done.error()));
         place_memory(plan_, options_.keep_all);
         return std::move(plan_);
     }
@@ -226,7 +229,7 @@ private:
             buffer.kind = Kind::output;
             buffer.index = output_of_.at(t);
         } else {
-            buffer.kind = map.has_margins() ? Kind::margins : Kind::workspace;
+            buffer.kind = Kind::workspace;
         }
         return known = add_buffer(std::move(buffer), t);
     }
@@ -504,6 +507,21 @@ private:
         }
         for (const Last& one : last) {
             if (auto done = copy(one.tensor, one.from, one.to, plan_.run); !done) return done;
+        }
+        return {};
+    }
+
+    // Beside what first writes inside of them.
+    Result<void> add_fillings() {
+        for (TensorIndex t(0); t < next_id<TensorIndex>(system_.tensors); t++) {
+            const int32_t index = buffer_of_[static_cast<size_t>(t)];
+            if (index < 0) continue;
+            const Buffer& buffer = plan_.buffers[static_cast<size_t>(index)];
+            if (!buffer.is_filled()) continue;
+            auto placed = place(form_margins(buffer.storage, buffer.dtype), {index}, buffer.name + " margins", true);
+            if (!placed) return fail(std::move(placed.error()));
+            placed->launch.fills = true;
+            plan_.run[static_cast<size_t>(buffer.first)].push_back(std::move(placed->launch));
         }
         return {};
     }

@@ -25,7 +25,7 @@ std::vector<Cut> full_cuts(const Arena& arena, Expr coordinate, int64_t extent) 
     if (form.constant != 0) return {};
     RadixDigits<AxisId> digits;
     for (auto [atom, factor] : form.terms) {
-        if (atom->kind != Kind::variable) return {};
+        if (atom->kind != Kind::variable || factor < 0) return {};
         const auto axis = atom->axis();
         digits.push_back({axis, factor, arena.extent(axis)});
     }

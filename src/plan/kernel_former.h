@@ -45,4 +45,7 @@ std::optional<equations::ScatterInto> overwriting(const equations::System& syste
 schedules::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype,
                             const std::vector<int64_t>& hint_shape, const std::vector<bool>& named = {});
 
+// A kernel that fills the margins of a buffer, and leaves all else of it alone.
+schedules::Kernel form_margins(const StorageMap& map, DType dtype);
+
 }  // namespace heddle::plan

@@ -1,8 +1,6 @@
 #include "plan/memory.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 #include "schedules/tree.h"
 #include "support/tensor_data.h"
@@ -14,19 +12,6 @@ int64_t rounded(int64_t bytes) {
     // Slack behind each, so that a kernel may read a whole vector past the end.
     constexpr int64_t line = static_cast<int64_t>(buffer_alignment);
     return (bytes + line + line - 1) / line * line;
-}
-
-void find_lifetimes(Plan& plan) {
-    for (size_t b = 0; b < plan.run.size(); b++) {
-        for (const Launch& launch : plan.run[b]) {
-            for (int32_t index : launch.buffers) {
-                Buffer& buffer = plan.buffers[static_cast<size_t>(index)];
-                int32_t batch = static_cast<int32_t>(b);
-                if (buffer.first < 0) buffer.first = batch;
-                buffer.last = batch;
-            }
-        }
-    }
 }
 
 // A place in the session's memory, taken during some batches.
@@ -50,11 +35,11 @@ int64_t lowest_place(std::vector<Taken>& taken, const Buffer& buffer) {
     return place;
 }
 
-std::vector<int32_t> by_size(const Plan& plan, Buffer::Kind kind) {
+std::vector<int32_t> by_size(const Plan& plan) {
     std::vector<int32_t> list;
     for (size_t i = 0; i < plan.buffers.size(); i++) {
         const Buffer& buffer = plan.buffers[i];
-        if (buffer.kind == kind && buffer.first >= 0) list.push_back(static_cast<int32_t>(i));
+        if (buffer.kind == Buffer::Kind::workspace && buffer.first >= 0) list.push_back(static_cast<int32_t>(i));
     }
     std::stable_sort(list.begin(), list.end(), [&](int32_t a, int32_t b) {
         return plan.buffers[static_cast<size_t>(a)].bytes > plan.buffers[static_cast<size_t>(b)].bytes;
@@ -62,39 +47,22 @@ std::vector<int32_t> by_size(const Plan& plan, Buffer::Kind kind) {
     return list;
 }
 
-// Slots for buffers with margins: in order of first use, the first free slot of equals.
-int64_t place_margins(Plan& plan, int64_t begin, bool keep_all) {
-    struct Slot {
-        int64_t offset;
-        int32_t last;
-    };
-    std::map<std::tuple<std::string, int64_t, DType, double>, std::vector<Slot>> slots;
-    auto list = by_size(plan, Buffer::Kind::margins);
-    std::stable_sort(list.begin(), list.end(), [&](int32_t a, int32_t b) {
-        return plan.buffers[static_cast<size_t>(a)].first < plan.buffers[static_cast<size_t>(b)].first;
-    });
-    for (int32_t i : list) {
-        Buffer& buffer = plan.buffers[static_cast<size_t>(i)];
-        std::string extents = buffer.storage.text();
-        for (int64_t extent : buffer.storage.extent) extents += " " + std::to_string(extent);
-        auto& equals = slots[{extents, buffer.bytes, buffer.dtype, buffer.filling}];
-        auto free = std::find_if(equals.begin(), equals.end(), [&](const Slot& s) { return s.last < buffer.first; });
-        if (free == equals.end() || keep_all) {
-            equals.push_back({begin, buffer.last});
-            buffer.offset = begin;
-            begin += rounded(buffer.bytes);
-        } else {
-            free->last = buffer.last;
-            buffer.offset = free->offset;
-        }
-    }
-    return begin;
-}
-
 }  // namespace
 
+void find_lifetimes(Plan& plan) {
+    for (size_t b = 0; b < plan.run.size(); b++) {
+        for (const Launch& launch : plan.run[b]) {
+            for (int32_t index : launch.buffers) {
+                Buffer& buffer = plan.buffers[static_cast<size_t>(index)];
+                int32_t batch = static_cast<int32_t>(b);
+                if (buffer.first < 0) buffer.first = batch;
+                buffer.last = batch;
+            }
+        }
+    }
+}
+
 void place_memory(Plan& plan, bool keep_all) {
-    find_lifetimes(plan);
     for (Buffer& buffer : plan.buffers) {
         const bool kept =
             buffer.kind == Buffer::Kind::prepared || (buffer.kind == Buffer::Kind::workspace && buffer.first >= 0);
@@ -103,13 +71,12 @@ void place_memory(Plan& plan, bool keep_all) {
         buffer.last = static_cast<int32_t>(plan.run.size());
     }
     std::vector<Taken> taken;
-    int64_t end = 0;
-    for (int32_t i : by_size(plan, Buffer::Kind::workspace)) {
+    plan.workspace_bytes = 0;
+    for (int32_t i : by_size(plan)) {
         Buffer& buffer = plan.buffers[static_cast<size_t>(i)];
         buffer.offset = lowest_place(taken, buffer);
-        end = std::max(end, buffer.offset + rounded(buffer.bytes));
+        plan.workspace_bytes = std::max(plan.workspace_bytes, buffer.offset + rounded(buffer.bytes));
     }
-    plan.workspace_bytes = place_margins(plan, end, keep_all);
     for (const auto* phase : {&plan.prepare, &plan.run}) {
         for (const Batch& batch : *phase) {
             for (const Launch& launch : batch) plan.scratch_bytes = std::max(plan.scratch_bytes, launch.scratch_bytes);

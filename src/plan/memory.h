@@ -5,9 +5,10 @@
 
 namespace heddle::plan {
 
-// Sets first and last of every buffer, offsets of workspace and margins, and the plan's byte counts. Buffers with
-// margins share only whole slots with equals in size, type and filling, so that a border once filled stays. With
-// `keep_all` none share, and all live to the end.
+// Sets first and last of every buffer.
+void find_lifetimes(Plan& plan);
+
+// Sets offsets of workspace, and the plan's byte counts. With `keep_all` none share, and all live to the end.
 void place_memory(Plan& plan, bool keep_all);
 
 }  // namespace heddle::plan

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "graph/complex.h"
+#include "plan/kernel_former.h"
 #include "schedules/in_place.h"
 #include "zspace/checked.h"
 
@@ -58,6 +59,24 @@ std::optional<int64_t> elements(const StorageMap& map, const std::vector<Size>& 
         all *= extent;
     }
     return all;
+}
+
+// What fills margins is what is made for this map, in the first batch that uses the buffer: before anything reads it.
+Result<void> verify_filling(const Plan& plan, size_t index) {
+    const Buffer& buffer = plan.buffers[index];
+    const auto uses = [&](const Launch& launch) {
+        return std::ranges::find(launch.buffers, static_cast<int32_t>(index)) != launch.buffers.end();
+    };
+    const auto first = std::ranges::find_if(plan.run, [&](const Batch& batch) { return std::ranges::any_of(batch, uses); });
+    if (first == plan.run.end()) return {};
+    const auto filling =
+        std::ranges::find_if(*first, [&](const Launch& launch) { return launch.fills && uses(launch); });
+    if (filling == first->end()) return broken("nothing fills the margins of a buffer", buffer);
+    const auto made = schedules::schedule(form_margins(buffer.storage, buffer.dtype), plan.target);
+    if (!made) return fail(made.error());
+    const bool same = plan.keys[static_cast<size_t>(filling->tree)] == schedules::key(made->tree, plan.target) &&
+                      filling->numbers == made->launch.numbers && filling->tasks == made->launch.tasks;
+    return same ? Result<void>() : broken("other margins than those of a buffer are filled", buffer);
 }
 
 // Whether a buffer lies as its tensor and its map say.
@@ -192,7 +211,7 @@ Result<void> verify_order(const Plan& plan, const std::vector<Batch>& phase, std
         for (const Launch& launch : batch) {
             if (auto fine = verify_launch(plan, launch); !fine) return fine;
             for (size_t i = 0; i < launch.buffers.size(); i++) {
-                if (writes(plan, launch, i)) here.insert(launch.buffers[i]);
+                if (writes(plan, launch, i) && !launch.fills) here.insert(launch.buffers[i]);
             }
         }
         for (const Launch& launch : batch) {
@@ -263,7 +282,7 @@ Result<void> verify_donations(const Plan& plan) {
 }
 
 bool of_session(const Buffer& buffer) {
-    return buffer.first >= 0 && (buffer.kind == Buffer::Kind::workspace || buffer.kind == Buffer::Kind::margins);
+    return buffer.first >= 0 && buffer.kind == Buffer::Kind::workspace;
 }
 
 // A buffer lives in every batch that uses it.
@@ -304,10 +323,7 @@ Result<void> verify_apart(const Plan& plan, size_t i) {
         const Buffer& b = plan.buffers[j];
         if (!of_session(b) || !overlap(a, b)) continue;
         bool both_live = a.first <= b.last && b.first <= a.last;
-        // A border stays for good: only an equal buffer with margins may ever come to lie in it.
-        bool border = (a.kind == Buffer::Kind::margins || b.kind == Buffer::Kind::margins) &&
-                      (a.kind != b.kind || a.offset != b.offset || a.storage != b.storage || a.filling != b.filling);
-        if (both_live || border) return broken("two live buffers share bytes", a, " and " + b.name);
+        if (both_live) return broken("two live buffers share bytes", a, " and " + b.name);
     }
     return {};
 }
@@ -389,8 +405,10 @@ Result<void> verify(const Plan& plan) {
     if (auto fine = verify_prepared(plan); !fine) return fine;
     if (auto fine = verify_donations(plan); !fine) return fine;
     if (auto fine = verify_lifetimes(plan); !fine) return fine;
-    for (const Buffer& buffer : plan.buffers) {
-        if (auto fine = verify_inside(plan, buffer); !fine) return fine;
+    for (size_t i = 0; i < plan.buffers.size(); i++) {
+        if (auto fine = verify_inside(plan, plan.buffers[i]); !fine) return fine;
+        if (!plan.buffers[i].is_filled()) continue;
+        if (auto fine = verify_filling(plan, i); !fine) return fine;
     }
     for (size_t i = 0; i < plan.buffers.size(); i++) {
         if (auto fine = verify_apart(plan, i); !fine) return fine;

@@ -9,8 +9,8 @@
 
 namespace heddle::plan::names {
 
-inline constexpr std::array<const char*, 6> kinds = {"input",    "output",    "constant",
-                                                     "prepared", "workspace", "margins"};  // of Buffer::Kind
+inline constexpr std::array<const char*, 5> kinds = {"input", "output", "constant", "prepared",
+                                                     "workspace"};  // of Buffer::Kind
 
 // Between operands of a size; `/` rounds down.
 inline constexpr std::array<std::pair<const char*, Origin::Kind>, 5> operators = {{{"+", Origin::Kind::add},

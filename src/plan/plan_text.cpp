@@ -58,7 +58,7 @@ std::string buffer_text(const Buffer& b) {
     std::string text = fmt::format("{} {}", quoted_text(b.name), names::kinds[static_cast<size_t>(b.kind)]);
     if (b.index >= 0) text += fmt::format(" {}", b.index);
     text += fmt::format(": {} {} bytes", type_text(b.dtype, b.sizes), b.bytes);
-    if (b.kind == Buffer::Kind::workspace || b.kind == Buffer::Kind::margins) text += fmt::format(" at {}", b.offset);
+    if (b.kind == Buffer::Kind::workspace) text += fmt::format(" at {}", b.offset);
     if (b.base != 0) text += fmt::format(" base {}", b.base);
     if (b.first >= 0) text += fmt::format(" batches {}..{}", b.first, b.last);
     text += " " + (b.packed.empty() ? map_text(b.storage) : "packed " + quoted_text(b.packed));
@@ -69,7 +69,8 @@ std::string buffer_text(const Buffer& b) {
 std::string launch_text(const Launch& launch) {
     const std::string rounds = launch.rounds > 1 ? fmt::format(" rounds {}", launch.rounds) : "";
     return fmt::format("{}: kernel {} tasks {}{} scratch {}{} buffers {} numbers {}", quoted_text(launch.name),
-                       launch.tree, launch.tasks, rounds, launch.scratch_bytes, launch.layout ? " layout" : "",
+                       launch.tree, launch.tasks, rounds, launch.scratch_bytes, 
+                       launch.fills ? " fills" : launch.layout ? " layout" : "",
                        fmt::join(launch.buffers, " "), fmt::join(launch.numbers, " "));
 }
 

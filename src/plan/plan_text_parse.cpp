@@ -239,7 +239,8 @@ private:
         if (reader_.take("rounds")) launch.rounds = natural();
         reader_.expect("scratch");
         launch.scratch_bytes = natural();
-        launch.layout = reader_.take("layout");
+        launch.fills = reader_.take("fills");
+        launch.layout = launch.fills || reader_.take("layout");
         reader_.expect("buffers");
         while (reader_.at_number()) launch.buffers.push_back(index());
         reader_.expect("numbers");

@@ -95,7 +95,39 @@ Result<Plan> sound_plan(const Graph& graph, const Target& target, const PlanOpti
 
 Diagnostic not_fused(const Diagnostic& problem) { return unfused(nothing_fused, problem, ""); }
 
+Result<void> check_bodies(const Graph& graph) {
+    const auto found = std::ranges::find_if(graph.operations, [](const Operation& operation) { return !operation.body; });
+    if (found == graph.operations.end()) return {};
+    const std::string elsewhere = "apply it in a session on placements, which calls kernels (docs/flavours.md)";
+    const bool none = found->kernels.empty();
+    return fail({.code = "plan.opaque",
+                 .summary = fmt::format("nothing here computes operation '{}': operator '{}' has no body", found->name,
+                                        found->operator_name),
+                 .expected = "a body or a graph",
+                 .found = none ? "neither these nor kernels" : fmt::format("{}", fmt::join(found->kernels, "; ")),
+                 .reason = "a program for one host is made of bodies; kernels are functions in C++ beside it",
+                 .remedy = none ? "give the template a body: or a graph:, or a row of kernels:, and " + elsewhere
+                                : "register the kernel and " + elsewhere + "; or give the template a body: or a graph:",
+                 .params = {{"operation", found->name}, {"operator", found->operator_name}}});
+}
+
+Result<void> check_placements(const Graph& graph) {
+    const auto found =
+        std::ranges::find_if(graph.operations, [](const Operation& operation) { return !operation.placement.empty(); });
+    if (found == graph.operations.end()) return {};
+    return fail({.code = "plan.placement",
+                 .summary = fmt::format("operator '{}' is for a value that is held on a placement '{}', and here is one host",
+                                        found->operator_name, found->placement),
+                 .expected = "a session on placements",
+                 .found = "a program for one host",
+                 .reason = "its body says what it means; computed by it, nothing would be shared or hidden",
+                 .remedy = "share and reveal values in a session on placements, in C++ (docs/flavours.md); without it, "
+                           "leave out the operators that share and reveal",
+                 .params = {{"operation", found->name}, {"operator", found->operator_name}, {"placement", found->placement}}});
+}
+
 Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& wanted) {
+    if (auto fine = check_bodies(graph); !fine) return fail(std::move(fine.error()));
     if (auto fine = check_donations(graph, wanted.donations); !fine) return fail(std::move(fine.error()));
     PlanOptions options = wanted;
     std::set<int32_t> apart;

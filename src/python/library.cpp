@@ -74,6 +74,48 @@ Result<Graph> specialise_call(const Library& library, const Template& metakernel
 
 }  // namespace
 
+namespace {
+
+bool is_number(nb::handle object) {
+    return (PyLong_Check(object.ptr()) && !PyBool_Check(object.ptr())) || PyFloat_Check(object.ptr());
+}
+
+// The dtype of an input as its template writes it: a name, or that of an array which has the same `$T`.
+nb::object dtype_beside(const Template& metakernel, const CallArguments& arguments, const Syntax& written) {
+    if (written.kind == Syntax::Kind::name) return nb::str(written.text.c_str());
+    for (size_t i = 0; i < arguments.inputs.size() && i < metakernel.inputs.size(); i++) {
+        const SyntaxPointer& other = metakernel.inputs[i].dtype;
+        if (!other || other->kind != Syntax::Kind::static_name || other->text != written.text) continue;
+        for (nb::handle object : arguments.inputs[i].objects)
+            if (!is_number(object) && nb::hasattr(object, "dtype")) return object.attr("dtype");
+    }
+    return nb::none();
+}
+
+// A Python number is as weak as a static one in a body: it takes the other side's dtype, unless it would lose its
+// fraction.
+void take_dtypes(const Template& metakernel, CallArguments& arguments) {
+    for (size_t i = 0; i < arguments.inputs.size() && i < metakernel.inputs.size(); i++) {
+        const SyntaxPointer& written = metakernel.inputs[i].dtype;
+        if (!written) continue;
+        for (nb::handle& object : arguments.inputs[i].objects) {
+            if (!is_number(object)) continue;
+            const nb::object dtype = dtype_beside(metakernel, arguments, *written);
+            if (dtype.is_none()) continue;
+            try {
+                nb::object made = nb::module_::import_("numpy").attr("asarray")(object, dtype);
+                const auto kind = nb::cast<std::string>(made.attr("dtype").attr("kind"));
+                if (PyFloat_Check(object.ptr()) && (kind == "i" || kind == "u" || kind == "b")) continue;
+                arguments.made.push_back(made);
+                object = arguments.made.back();
+            } catch (nb::python_error&) {  // no type of NumPy's, or too great for it: it is what it is
+            }
+        }
+    }
+}
+
+}  // namespace
+
 CallArguments arguments_of(const Template& metakernel, const nb::tuple& inputs, const nb::dict& named) {
     CallArguments arguments;
     auto put = [&](size_t position, nb::handle object) {
@@ -103,6 +145,7 @@ CallArguments arguments_of(const Template& metakernel, const nb::tuple& inputs, 
             put(position, value);
         }
     }
+    take_dtypes(metakernel, arguments);
     return arguments;
 }
 

@@ -17,6 +17,7 @@ struct CallArguments {
     };
     std::vector<Input> inputs;
     std::map<std::string, StaticValue> parameters;
+    std::vector<nb::object> made;  // of Python's numbers, which take the dtype of what stands beside them
 };
 // Positions are inputs; a name is an input or a parameter. A list stands for a variadic input. Codes python.argument,
 // python.parameter.

@@ -187,6 +187,22 @@ std::unique_ptr<ModelSession> ModelSession::with_weights(const std::vector<std::
     return std::unique_ptr<ModelSession>(new ModelSession(std::move(parts)));
 }
 
+std::unique_ptr<ModelSession> ModelSession::with_initializers(const std::vector<std::string>& names) const {
+    const Parts& own = *parts_;
+    auto opened = onnx::without_initializers(model(), {names.begin(), names.end()});
+    if (!opened) return nullptr;
+    auto model = std::make_shared<onnx::OnnxModel>(std::move(*opened));
+    std::shared_ptr<Parts> parts(new Parts{.model = model,
+                                           .library = own.library,
+                                           .bindings = own.bindings,
+                                           .rules = own.rules,
+                                           .is_read = onnx::read_inputs(*model),
+                                           .threads = own.threads,
+                                           .source = own.source});
+    if (!parts->source.key.empty()) parts->source.key += fmt::format("\ninitializers {}", names);
+    return std::unique_ptr<ModelSession>(new ModelSession(std::move(parts)));
+}
+
 void ModelSession::check_weight_names(const std::vector<std::string>& names) const {
     std::vector<std::string> known;
     for (const onnx::OnnxWeight& weight : onnx::weights(model())) known.push_back(weight.name);
@@ -308,6 +324,11 @@ void bind_model(nb::module_& module) {
         .def("metadata", &metadata_of)
         .def("weights", &weights_of)
         .def("with_weights", &ModelSession::with_weights)
+        .def("with_initializers", &ModelSession::with_initializers)
+        .def("initializers",
+             [](const ModelSession& session) {
+                 return ports_of(onnx::overridable_inputs(session.model()), session.bindings());
+             })
         .def("rewrites", &ModelSession::rewrites)
         .def("svg",
              [](const ModelSession& session, const std::string& title, const Bindings& dimensions, bool fused,

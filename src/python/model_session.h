@@ -23,6 +23,9 @@ public:
     Result<Graph> graph_with(std::map<std::string, int64_t> dimensions) const;
     // The same model, with weights of these names as inputs behind its own. Refuses as check_weight_names.
     std::unique_ptr<ModelSession> with_weights(const std::vector<std::string>& names) const;
+    // The same model, with those of its initializers that have one of these names as inputs; null: it has none.
+    std::unique_ptr<ModelSession> with_initializers(const std::vector<std::string>& names) const;
+    const std::map<std::string, int64_t>& bindings() const { return parts_->bindings; }
     // Code python.argument: the model has no weight of the name.
     void check_weight_names(const std::vector<std::string>& names) const;
     // What rules did to the program that was made last: names of rules and tensors.

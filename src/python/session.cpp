@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "cache/folder.h"
+#include "evaluate/work.h"
 #include "inference/model.h"
 #include "python/progress.h"
 
@@ -50,6 +51,9 @@ struct Kernels {
     std::shared_ptr<runtime::KernelCache> cache = inference::make_kernel_cache();
     std::shared_ptr<runtime::PreparedStore> prepared = std::make_shared<runtime::PreparedStore>();
     std::atomic<bool> chosen = false;
+    // Who has the interpreter has these.
+    double work = default_work;
+    std::vector<std::weak_ptr<inference::Engine>> engines;
 };
 
 Kernels& kernels() {
@@ -74,7 +78,23 @@ std::shared_ptr<inference::Engine> engine_of(int threads) {
         shared.cache->use_folder(cache::open_folder({}, notes));
         warn(notes);
     }
-    return inference::make_engine(threads, shared.cache, shared.prepared);
+    auto engine = inference::make_engine(threads, shared.cache, shared.prepared);
+    engine->work = {shared.work, "heddle.limit_work with"};
+    std::erase_if(shared.engines, [](const auto& known) { return known.expired(); });
+    shared.engines.push_back(engine);
+    return engine;
+}
+
+void limit_work(double operations) {
+    kernels().work = operations;
+    std::vector<std::shared_ptr<inference::Engine>> engines;
+    for (const auto& known : kernels().engines)
+        if (auto engine = known.lock()) engines.push_back(std::move(engine));
+    nb::gil_scoped_release others_run;  // who compiles meanwhile may need the interpreter
+    for (const auto& engine : engines) {
+        std::lock_guard lock(engine->running);
+        engine->work.operations = operations;
+    }
 }
 
 void use_cache(const std::optional<std::string>& path) {
@@ -180,6 +200,7 @@ void bind_session(nb::module_& module) {
         kernels().cache->settle();
     }));
     module.def("use_cache", &use_cache, nb::arg("folder").none());
+    module.def("limit_work", &limit_work, nb::arg("operations"));
 }
 
 }  // namespace heddle::python

@@ -54,6 +54,10 @@ private:
     bool empty_ = false, ones_ = false, large_ = false;
 };
 
+// Of a shape pattern: whether it stands for any number of dimensions; the members of groups among the others.
+bool is_open(const Syntax& dimension);
+std::vector<SyntaxPointer> flat(const std::vector<SyntaxPointer>& dimensions);
+
 // Both sides of a rule on an instance.
 struct Sides {
     CallGraph graph;

@@ -1,8 +1,6 @@
 #include "runtime/arena.h"
 
 #include <algorithm>
-#include <cstring>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,6 +13,29 @@ std::unexpected<Diagnostics> out_of_memory(int64_t bytes) {
     return fail({.code = "runtime.out_of_memory",
                  .summary = "the system has not the memory that the plan needs",
                  .expected = fmt::format("{} bytes", bytes)});
+}
+
+std::unexpected<Diagnostics> out_of_memory(const plan::Plan& plan) {
+    using Kind = plan::Buffer::Kind;
+    const plan::Buffer* largest = nullptr;
+    for (const plan::Buffer& buffer : plan.buffers) {
+        if (buffer.kind == Kind::input || buffer.kind == Kind::constant) continue;
+        if (!largest || buffer.bytes > largest->bytes) largest = &buffer;
+    }
+    auto problem = out_of_memory(run_bytes(plan));
+    if (largest)
+        problem.error().front().found = fmt::format(
+            "the largest tensor is '{}', {} of {} bytes", largest->name,
+            TensorType{largest->dtype, largest->sizes}.text(), largest->bytes);
+    problem.error().front().remedy = "use smaller inputs, or a machine with more memory";
+    return problem;
+}
+
+int64_t run_bytes(const plan::Plan& plan) {
+    int64_t bytes = plan.workspace_bytes;
+    for (size_t i = 0; i < plan.output_types.size(); i++)
+        if (plan.input_below(static_cast<int32_t>(i)) < 0) bytes += plan.output_types[i].byte_size();
+    return bytes;
 }
 
 std::vector<TensorData> Arena::results(const plan::Plan& plan) {
@@ -31,15 +52,14 @@ std::vector<TensorData> Arena::results(const plan::Plan& plan) {
     return results;
 }
 
-Result<bool> Arena::take(const plan::Plan& plan, User user) {
+Result<void> Arena::take(const plan::Plan& plan) {
     // A failing kernel writes the point into the first bytes, whatever scratch it asked for.
     const int64_t scratch = std::max<int64_t>(plan.scratch_bytes, 64);
     if (!workspace_ || plan.workspace_bytes > workspace_bytes_) {
         workspace_.reset();  // before there is more
         workspace_bytes_ = plan.workspace_bytes;
-        last_ = 0;
         workspace_ = allocate_on(device_.get(), workspace_bytes_);
-        if (!workspace_) return out_of_memory(plan.workspace_bytes);
+        if (!workspace_) return out_of_memory(plan);
     }
     for (auto& memory : scratch_) {
         if (memory && scratch <= scratch_bytes_) continue;
@@ -51,64 +71,10 @@ Result<bool> Arena::take(const plan::Plan& plan, User user) {
         }
     }
     scratch_bytes_ = std::max(scratch_bytes_, scratch);
-    return std::exchange(last_, user) == user;
+    return {};
 }
 
 int64_t Arena::bytes() const { return workspace_bytes_ + scratch_bytes_ * static_cast<int64_t>(scratch_.size()); }
-
-namespace {
-
-class MarginFiller {
-public:
-    MarginFiller(std::byte* memory, const plan::Buffer& buffer)
-        : memory_(memory),
-          map_(buffer.storage),
-          strides_(map_.strides()),
-          width_(static_cast<size_t>(bytes(buffer.dtype))),
-          value_(buffer.dtype, {1}) {
-        value_.set_real(0, buffer.filling);
-        for (size_t i = map_.order.size(); i-- > 0;) {
-            const auto d = static_cast<size_t>(map_.order[i]);
-            if (innermost_ == 0 && (map_.margin_before[d] > 0 || map_.margin_after[d] > 0)) innermost_ = i + 1;
-        }
-    }
-
-    // Dimensions from `place` in the order on; they begin at element `begin`.
-    void fill(size_t place, int64_t begin) {
-        if (place == innermost_) return;
-        const auto d = static_cast<size_t>(map_.order[place]);
-        const int64_t stride = strides_[d], inside = begin + map_.margin_before[d] * stride;
-        fill_elements(begin, inside);
-        for (int64_t i = 0; i < map_.extent[d] && place + 1 < innermost_; i++) fill(place + 1, inside + i * stride);
-        const int64_t behind = inside + map_.extent[d] * stride;
-        fill_elements(behind, behind + map_.margin_after[d] * stride);
-    }
-
-private:
-    void fill_elements(int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; i++)
-            std::memcpy(memory_ + static_cast<size_t>(i) * width_, value_.data(), width_);
-    }
-
-    std::byte* memory_;
-    const plan::StorageMap& map_;
-    const std::vector<int64_t> strides_;
-    const size_t width_;
-    TensorData value_;
-    size_t innermost_ = 0;  // dimensions in the order before which all margins are
-};
-
-}  // namespace
-
-void fill_margins(std::byte* memory, const plan::Buffer& buffer) { MarginFiller(memory, buffer).fill(0, 0); }
-
-Result<void> fill_margins(codegen::Device& device, std::byte* memory, const plan::Buffer& buffer) {
-    const auto bytes = static_cast<size_t>(buffer.bytes);
-    const auto host = allocate_buffer(bytes);
-    if (!host) return out_of_memory(buffer.bytes);
-    fill_margins(host.get(), buffer);
-    return device.copy_to(memory, {host.get(), bytes});
-}
 
 std::shared_ptr<std::byte> allocate_on(codegen::Device* device, int64_t bytes) {
     const auto size = static_cast<size_t>(bytes);

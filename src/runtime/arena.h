@@ -2,7 +2,6 @@
 // is as large as the largest of them needs, not as all of them together.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -24,12 +23,8 @@ public:
 
     const std::shared_ptr<codegen::Device>& device() const { return device_; }
 
-    using User = uint64_t;
-    User new_user() { return ++users_; }  // no two are the same
-
-    // Makes room for a run of this plan by this user; true if buffers with margins are as the user left them, false if
-    // there are other bytes in them. Code runtime.out_of_memory: then nothing may run, and the next call tries again.
-    Result<bool> take(const plan::Plan& plan, User user);
+    // Makes room for a run of this plan. Code runtime.out_of_memory: then nothing may run, and the next call tries again.
+    Result<void> take(const plan::Plan& plan);
 
     // A tensor for each result of a run of this plan, with anything in it; without memory where an input gives it.
     std::vector<TensorData> results(const plan::Plan& plan);
@@ -44,18 +39,15 @@ private:
     std::vector<std::shared_ptr<std::byte>> scratch_;
     ResultMemory results_;
     int64_t workspace_bytes_ = 0, scratch_bytes_ = 0;
-    User last_ = 0;
-    std::atomic<User> users_ = 0;
 };
-
-// Fills the margins of a buffer of this plan that begins at `memory`; its interior is left alone.
-void fill_margins(std::byte* memory, const plan::Buffer& buffer);
-// The same of a buffer on a device, whose interior is then zeros. Codes of the device.
-Result<void> fill_margins(codegen::Device& device, std::byte* memory, const plan::Buffer& buffer);
 
 // Memory of the device, or of this process where it is null: aligned, with slack behind. Null: there is not that much.
 std::shared_ptr<std::byte> allocate_on(codegen::Device* device, int64_t bytes);
 
 std::unexpected<Diagnostics> out_of_memory(int64_t bytes);
+// For a run of the plan; it names the largest tensor.
+std::unexpected<Diagnostics> out_of_memory(const plan::Plan& plan);
+// What a run needs for what it computes and answers, without its inputs and constants.
+int64_t run_bytes(const plan::Plan& plan);
 
 }  // namespace heddle::runtime

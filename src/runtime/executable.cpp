@@ -127,8 +127,7 @@ Session::Session(std::shared_ptr<const Executable> executable, std::shared_ptr<T
       pool_(std::move(pool)),
       arena_(arena && arena->device() == executable_->device()
                  ? std::move(arena)
-                 : std::make_shared<Arena>(pool_->threads(), executable_->device())),
-      user_(arena_->new_user()) {}
+                 : std::make_shared<Arena>(pool_->threads(), executable_->device())) {}
 
 int64_t Session::bytes() const {
     const plan::Plan& p = executable_->plan();
@@ -237,7 +236,7 @@ static std::byte* writable(const TensorData& result) { return const_cast<std::by
 Result<TensorData> Session::contents(int32_t index) const {
     const plan::Plan& p = executable_->plan();
     const plan::Buffer& buffer = p.buffers[static_cast<size_t>(index)];
-    bool of_session = buffer.kind == plan::Buffer::Kind::workspace || buffer.kind == plan::Buffer::Kind::margins;
+    const bool of_session = buffer.kind == plan::Buffer::Kind::workspace;
     const std::byte* memory = of_session ? arena_->workspace() + buffer.offset : executable_->fixed_address(index);
     std::shared_ptr<std::byte> host;
     if (codegen::Device* device = executable_->device().get()) {
@@ -260,22 +259,15 @@ Result<TensorData> Session::contents(int32_t index) const {
     return result;
 }
 
-Result<std::vector<TensorData>> Session::run(const std::vector<TensorData>& inputs) {
-    auto outputs = make_outputs();
-    if (auto done = run(inputs, outputs); !done) return fail(std::move(done.error()));
-    return outputs;
-}
-
-Result<void> Session::fill_new_margins() {
-    for (const plan::Buffer& buffer : executable_->plan().buffers) {
-        if (buffer.kind != plan::Buffer::Kind::margins || buffer.first < 0) continue;
-        std::byte* memory = arena_->workspace() + buffer.offset;
-        if (!executable_->device())
-            fill_margins(memory, buffer);
-        else if (auto done = fill_margins(*executable_->device(), memory, buffer); !done)
-            return done;
+Result<std::vector<TensorData>> Session::run(const std::vector<TensorData>& inputs, Progress* watched) {
+    std::vector<TensorData> outputs;
+    try {
+        outputs = make_outputs();
+    } catch (const std::bad_alloc&) {
+        return out_of_memory(executable_->plan());
     }
-    return {};
+    if (auto done = run(inputs, outputs, watched); !done) return fail(std::move(done.error()));
+    return outputs;
 }
 
 // What callers give, and what they will get, in memory of the device.
@@ -314,7 +306,7 @@ Result<void> Session::take_outputs(std::vector<TensorData>& outputs) const {
     return {};
 }
 
-Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs) {
+Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs, Progress* watched) {
     const plan::Plan& p = executable_->plan();
     if (!expected_) return expected_;
     if (auto fine = check_inputs(p.input_names, p.input_types, inputs); !fine) return fine;
@@ -322,14 +314,7 @@ Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<Ten
     if (auto fine = check_donated(p, inputs); !fine) return fine;
     for (const plan::Donation& donation : p.donations)
         outputs[static_cast<size_t>(donation.output)] = inputs[static_cast<size_t>(donation.input)];
-    const auto as_left = arena_->take(p, user_);
-    if (!as_left) return fail(as_left.error());
-    if (!*as_left) {
-        if (auto filled = fill_new_margins(); !filled) {
-            user_ = arena_->new_user();  // whose margins the next run fills
-            return filled;
-        }
-    }
+    if (auto taken = arena_->take(p); !taken) return taken;
     codegen::Device* const device = executable_->device().get();
     if (device) {
         if (auto staged = stage_inputs(inputs); !staged) return staged;
@@ -341,10 +326,11 @@ Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<Ten
         if (of_caller && device) return staged_[static_cast<size_t>(b)].get();
         if (buffer.kind == Kind::input) return const_cast<std::byte*>(inputs[static_cast<size_t>(buffer.index)].data());
         if (buffer.kind == Kind::output) return writable(outputs[static_cast<size_t>(buffer.index)]);
-        if (buffer.kind == Kind::workspace || buffer.kind == Kind::margins) return arena_->workspace() + buffer.offset;
+        if (buffer.kind == Kind::workspace) return arena_->workspace() + buffer.offset;
         return executable_->fixed_address(b);
     };
-    auto done = run_batches(p, p.run, executable_->kernels_, address, {*pool_, arena_->scratch(), device}, profile_);
+    auto done = run_batches(p, p.run, executable_->kernels_, address, {*pool_, arena_->scratch(), device, watched},
+                            profile_);
     if (!done || !device) return done;
     return take_outputs(outputs);
 }

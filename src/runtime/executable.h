@@ -99,10 +99,12 @@ public:
     // plan holds for (runtime.decided_input). The results are the caller's; where the plan has donations, they are these
     // inputs, whose memory is written to, and which a run that fails may leave half done (runtime.donation: another
     // input shares it). An index out of range: runtime.index_out_of_range.
-    Result<std::vector<TensorData>> run(const std::vector<TensorData>& inputs);
+    // `watched` can end a long run (support.cancelled). Memory that is not there: runtime.out_of_memory.
+    Result<std::vector<TensorData>> run(const std::vector<TensorData>& inputs, Progress* watched = nullptr);
     // The same into memory that is there already (from an earlier run): nothing is allocated. Outputs that take over the
     // memory of inputs become these.
-    Result<void> run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs);
+    Result<void> run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
+                     Progress* watched = nullptr);
     // Without memory where an input gives it.
     std::vector<TensorData> make_outputs() const;
 
@@ -115,14 +117,12 @@ public:
     int64_t bytes() const;  // that a run needs of the arena
 
 private:
-    Result<void> fill_new_margins();
     Result<void> stage_inputs(const std::vector<TensorData>& inputs);
     Result<void> take_outputs(std::vector<TensorData>& outputs) const;
 
     std::shared_ptr<const Executable> executable_;
     std::shared_ptr<ThreadPool> pool_;
     std::shared_ptr<Arena> arena_;
-    Arena::User user_;
     Result<void> expected_;
     std::vector<std::shared_ptr<std::byte>> staged_;  // by buffer: inputs and outputs on the device
     std::vector<LaunchTime>* profile_ = nullptr;

@@ -61,10 +61,32 @@ std::unexpected<Diagnostics> out_of_range(const plan::Plan& plan, const plan::La
          .params = {{"launch", launch.name}}});
 }
 
+// Whether a run is to end. Short runs are not asked about: whoever wants to know may have to wait for others.
+class Watch {
+public:
+    explicit Watch(Progress* progress) : progress_(progress) {}
+
+    bool is_there() const { return progress_ != nullptr; }
+    bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+    // By thread 0 alone.
+    void look() {
+        if (!progress_ || stopped() || Clock::now() - begin_ < patience) return;
+        if (progress_->is_cancelled()) stopped_.store(true, std::memory_order_relaxed);
+    }
+
+    using Clock = std::chrono::steady_clock;
+
+private:
+    static constexpr std::chrono::milliseconds patience{20};
+    Progress* const progress_;
+    const Clock::time_point begin_ = Clock::now();
+    std::atomic<bool> stopped_ = false;
+};
+
 class BatchRunner {
 public:
-    BatchRunner(const plan::Plan& plan, const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool)
-        : plan_(plan), scratch_(scratch), pool_(pool) {}
+    BatchRunner(const plan::Plan& plan, const LaunchSite& site)
+        : plan_(plan), scratch_(site.scratch), pool_(site.pool), watch_(site.watched) {}
 
     Result<void> run(std::vector<Ready>& batch) {
         // On one thread tasks run in order anyway.
@@ -94,10 +116,11 @@ private:
                 int64_t low = std::max<int64_t>(begin - ready.first_task, 0);
                 int64_t high = std::min(end - ready.first_task, ready.launch->tasks);
                 if (low >= high) continue;
-                if (call(ready, thread, low, high) == 0) continue;
+                if (call_watched(ready, thread, low, high) == 0) continue;
                 failure.note(ready.first_task + low, *ready.launch, scratch_[static_cast<size_t>(thread)].get());
             }
         });
+        if (watch_.stopped()) return cancelled();
         if (failure.launch) return out_of_range(plan_, *failure.launch, failure.point);
         return {};
     }
@@ -112,13 +135,32 @@ private:
         pool_.run_rounds(launch.rounds, parts, [&](int thread, int64_t round, int64_t part) {
             const auto t = static_cast<size_t>(thread);
             const int64_t task = round * parts + part;
-            if (round > failure.round.load(std::memory_order_relaxed)) return;
+            if (round > failure.round.load(std::memory_order_relaxed) || watch_.stopped()) return;
+            if (thread == 0 && round % rounds_between_looks == 0) watch_.look();
             if (ready.kernel->function(buffers[t].data(), launch.numbers.data(), task, task + 1) == 0) return;
             failure.note(task, launch, scratch_[t].get());
             failure.round.store(round, std::memory_order_relaxed);
         });
+        if (watch_.stopped()) return cancelled();
         if (failure.launch) return out_of_range(plan_, *failure.launch, failure.point);
         return {};
+    }
+
+    // At once, or, where that takes long, in parts with a look between them.
+    int32_t call_watched(const Ready& ready, int thread, int64_t begin, int64_t end) {
+        constexpr int64_t parts = 16;
+        constexpr std::chrono::milliseconds long_part{5};
+        if (!watch_.is_there() || end - begin < 2) return watch_.stopped() ? 0 : call(ready, thread, begin, end);
+        const int64_t part = std::max<int64_t>(1, (end - begin) / parts);
+        for (int64_t at = begin; at < end;) {
+            if (thread == 0) watch_.look();
+            if (watch_.stopped()) return 0;
+            const auto started = Watch::Clock::now();
+            if (const int32_t failed = call(ready, thread, at, std::min(at + part, end)); failed != 0) return failed;
+            at += part;
+            if (at < end && Watch::Clock::now() - started < long_part) return call(ready, thread, at, end);
+        }
+        return 0;
     }
 
     int32_t call(const Ready& ready, int thread, int64_t begin, int64_t end) const {
@@ -137,6 +179,8 @@ private:
     const plan::Plan& plan_;
     const std::vector<std::shared_ptr<std::byte>>& scratch_;
     ThreadPool& pool_;
+    Watch watch_;
+    static constexpr int64_t rounds_between_looks = 64;
 };
 
 // Launches in the plan's order, so that of several failing ones the first says so.
@@ -162,7 +206,7 @@ Result<void> run_on(codegen::Device& device, const plan::Plan& plan, std::span<c
 Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches,
                          const std::vector<KernelCode>& kernels, const BufferAddress& address, const LaunchSite& site,
                          std::vector<LaunchTime>* profile, Progress* progress) {
-    BatchRunner runner(plan, site.scratch, site.pool);
+    BatchRunner runner(plan, site);
     auto run = [&](std::vector<Ready>& batch) {
         return site.device ? run_on(*site.device, plan, batch) : runner.run(batch);
     };

@@ -18,6 +18,7 @@ struct LaunchSite {
     const std::vector<std::shared_ptr<std::byte>>& scratch;  // one a thread of the pool
     codegen::Device* device =
         nullptr;  // it launches, at addresses of its own; null: the pool, in this process's memory
+    Progress* watched = nullptr;  // is asked whether to go on, by the thread that runs; what runs long ends early
 };
 
 Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches,

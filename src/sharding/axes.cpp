@@ -364,8 +364,8 @@ private:
         int64_t own = 0, greatest = 0;
         for (const auto& [variable, coefficient] : form.terms) {
             if (body_.variable(variable).extent.value <= 1) continue;
-            if (axis.contains(variable)) own = coefficient;
-            greatest = std::max(greatest, coefficient);
+            if (axis.contains(variable)) own = std::abs(coefficient);
+            greatest = std::max(greatest, std::abs(coefficient));
         }
         return own != 0 && own < greatest;
     }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <sstream>
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -55,6 +57,15 @@ FinishedProcess run_to_end(const std::vector<std::string>& command, size_t most_
     ::close(ends[0]);
     if (problem == 0) finished.status = status_of(process);
     return finished;
+}
+
+bool is_on_path(const std::string& program) {
+    const char* path = std::getenv("PATH");
+    std::istringstream folders(path ? path : "");
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+    }
+    return false;
 }
 
 }  // namespace heddle

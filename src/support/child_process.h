@@ -15,4 +15,7 @@ struct FinishedProcess {
 // its arguments.
 FinishedProcess run_to_end(const std::vector<std::string>& command, size_t most_bytes = 4000);
 
+// Whether PATH leads to a program of this name.
+bool is_on_path(const std::string& program);
+
 }  // namespace heddle

@@ -127,6 +127,16 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+namespace {
+
+std::string lower(std::string text) {
+    for (char& letter : text)
+        if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    return text;
+}
+
+}  // namespace
+
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates) {
     std::string best;
     // Of a name of one or two letters nearly any other is an edit or two away.
@@ -134,7 +144,10 @@ std::string nearest_name(const std::string& name, const std::vector<std::string>
     size_t best_distance = most + 1;
     for (const auto& candidate : candidates) {
         if (candidate.size() > name.size() + best_distance || name.size() > candidate.size() + best_distance) continue;
+        if (lower(candidate) == lower(name)) return candidate;  // Relu for relu
         size_t distance = edit_distance(name, candidate);
+        // Two edits of a short name make nearly any other: only two letters that have changed places count.
+        if (name.size() <= 4 && distance == 2 && !std::ranges::is_permutation(name, candidate)) continue;
         if (distance < best_distance) {
             best_distance = distance;
             best = candidate;

@@ -108,7 +108,7 @@ Result<void> write_file(const std::string& path, std::string_view bytes) {
     std::string temporary = special ? path : fmt::format("{}.{}.{}.part", path, ::getpid(), counter++);
     Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666));
     if (descriptor.number() < 0)
-        return fail(problem("support.file_write", fmt::format("cannot create '{}'", temporary), path, errno));
+        return fail(problem("support.file_write", fmt::format("cannot create '{}'", path), path, errno));
     auto give_up = [&](const char* what) {
         Diagnostic diagnostic = problem("support.file_write", fmt::format("cannot {} '{}'", what, path), path, errno);
         if (!special) ::unlink(temporary.c_str());

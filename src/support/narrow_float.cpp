@@ -35,6 +35,16 @@ struct Codes {
 
 }  // namespace
 
+double odd_double(uint64_t value) {
+    constexpr uint64_t lost = 0x7FF;  // at most 53 bits are left
+    if (value >> 53 != 0) value = (value & ~lost) | ((value & lost) != 0 ? lost + 1 : 0);
+    return static_cast<double>(value);
+}
+double odd_double(int64_t value) {
+    const auto bits = static_cast<uint64_t>(value);
+    return value < 0 ? -odd_double(0 - bits) : odd_double(bits);
+}
+
 float float_from_code(DType dtype, uint32_t code) {
     const Codes codes(info(dtype));
     const uint32_t magnitude = code & (codes.sign - 1);

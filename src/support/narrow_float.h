@@ -19,6 +19,10 @@ uint32_t code_from_real(DType dtype, double value);
 // The value that is stored for `value`.
 inline float stored_as(DType dtype, double value) { return float_from_code(dtype, code_from_real(dtype, value)); }
 
+// What narrower types round as they would the integer itself: between two doubles lies the one whose last bit is odd.
+double odd_double(int64_t value);
+double odd_double(uint64_t value);
+
 // The value of any floating type that is nearest to `value`.
 inline double rounded_to(DType dtype, double value) {
     if (dtype == DType::float64) return value;

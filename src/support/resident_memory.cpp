@@ -28,6 +28,10 @@ int64_t status_bytes(const std::string& name) {
 
 }  // namespace
 
+int64_t physical_memory_bytes() {
+    return static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 int64_t resident_bytes() { return status_bytes("VmRSS"); }
 
 int64_t peak_resident_bytes() { return status_bytes("VmHWM"); }

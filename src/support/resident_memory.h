@@ -9,6 +9,9 @@ namespace heddle {
 int64_t resident_bytes();
 int64_t peak_resident_bytes();  // the most so far
 
+// Of this machine, in bytes.
+int64_t physical_memory_bytes();
+
 // Pages of the library in which this function stands leave memory, and so does what its work has freed. Those that were
 // never written come back from the library's file when they are used; others stay.
 void give_back_library(const void* function);

@@ -190,7 +190,9 @@ void TensorData::set_real(int64_t index, double value) {
 }
 
 void TensorData::set_integer(int64_t index, int64_t value) {
-    if (is_float(dtype_) || is_complex(dtype_)) return set_real(index, static_cast<double>(value));
+    const bool is_double = dtype_ == DType::float64 || dtype_ == DType::complex128;
+    if (is_float(dtype_) || is_complex(dtype_))
+        return set_real(index, is_double ? static_cast<double>(value) : odd_double(value));
     if (dtype_ == DType::boolean) return store(mutable_data(), index, static_cast<uint8_t>(value != 0));
     if (is_narrow(dtype_)) value &= (int64_t{1} << info(dtype_).bits) - 1;
     with_type(dtype_, [&](auto zero) { store(mutable_data(), index, static_cast<decltype(zero)>(value)); });

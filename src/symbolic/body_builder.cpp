@@ -232,9 +232,70 @@ void BodyBuilder::equation(const Syntax& statement, const Scope& scope, const Va
     equation_places_.push_back(&statement.place);
 }
 
+// Where there are no points there is no value: nothing is read there, and nothing has to be proved.
+void BodyBuilder::drop_without_points() {
+    BodyNodes& nodes = expressions_.nodes();
+    const auto empty = [&](std::span<const VariableId> variables) {
+        return std::ranges::any_of(variables, [&](VariableId id) { return body_.variable(id).extent.value <= 0; });
+    };
+    const auto none = [&](NodeId value) {
+        const DType dtype = body_.node(value).dtype;
+        return is_float(dtype) || is_complex(dtype) ? nodes.real(0, dtype, true) : nodes.integer(0, dtype, true);
+    };
+    for (BodyEquation& equation : body_.equations)
+        if (empty(equation.variables)) equation.value = none(equation.value);
+    for (Local& local : body_.locals) {
+        const std::span<const VariableId> own(local.variables.begin(), local.variables.end());
+        if (local.is_state() && empty(own.subspan(1))) local.initial = none(local.initial);
+        if (empty(own) || (!local.is_state() && empty(variables_of(body_, local.value)))) local.value = none(local.value);
+    }
+}
+
+// Left sides of an output that are no boxes: proved to write each element once, and made one equation.
+Result<void> BodyBuilder::join_sides(size_t output) {
+    const TensorReference& reference = outputs_[output];
+    const BoundOutput& bound = environment_.outputs()[static_cast<size_t>(reference.position)];
+    const Corner extents = extents_of(bound.types[static_cast<size_t>(reference.element)]);
+    constexpr int64_t steps = 1'000'000;
+    int64_t budget = steps;
+    RangeEvaluator ranges(body_, full_region(body_), &budget);
+    std::vector<LeftSide> sides;
+    for (size_t i = 0; i < body_.equations.size(); ++i) {
+        const BodyEquation& equation = body_.equations[i];
+        if (equation.output != static_cast<int32_t>(output)) continue;
+        if (std::ranges::any_of(equation.variables, [&](VariableId id) { return body_.variable(id).extent.value <= 0; }))
+            continue;
+        auto side = left_side(body_, i, ranges, extents);
+        if (!side) return {};
+        sides.push_back(std::move(*side));
+    }
+    if (std::ranges::all_of(sides, [](const LeftSide& side) { return side.is_box(); })) return {};
+    const auto fault = cover_fault(sides, extents);
+    if (const LeftFault* found = std::get_if<LeftFault>(&fault))
+        return fail(left_fault(environment_, sides, *found, bound.spec->name, equation_places_));
+    const bool small = std::holds_alternative<std::monostate>(fault) &&
+                       join_by_elements(body_, expressions_.nodes(), sides, extents, bound.spec->name);
+    if (!small) {
+        Diagnostic diagnostic =
+            environment_.diagnostic("symbolic.limit", *equation_places_[sides[0].equation],
+                                    fmt::format("the left sides of '{}' are too many and irregular", bound.spec->name));
+        diagnostic.remedy = "give parts that lie between one another one form, with another number added to each";
+        return fail(std::move(diagnostic));
+    }
+    for (size_t s = sides.size(); s-- > 1;) {
+        const auto at = static_cast<std::ptrdiff_t>(sides[s].equation);
+        body_.equations.erase(body_.equations.begin() + at);
+        equation_places_.erase(equation_places_.begin() + at);
+    }
+    return {};
+}
+
 Result<BodyResult> BodyBuilder::finished() {
     BodyResult result;
+    drop_without_points();
     join_interleaved(body_, expressions_.nodes(), equation_places_);
+    for (size_t output = 0; output < outputs_.size(); ++output)
+        if (auto joined = join_sides(output); !joined) return fail(std::move(joined.error()));
     // Outputs and inputs in the template's order, whatever the order in which equations name them.
     InlineVector<size_t, 8> order(outputs_.size());
     result.inputs.reserve(expressions_.tensors().size());
@@ -277,6 +338,15 @@ Result<BodyResult> BodyBuilder::finished() {
         const Place*& first = projected.read_places[static_cast<size_t>(now)];
         if (!first) first = place;
     }
+    for (const auto& [node, syntax] : expressions_.empty_arguments()) {
+        if (renumbered_nodes[static_cast<size_t>(node)] < 0) continue;  // nothing asks for it
+        Diagnostic diagnostic =
+            environment_.diagnostic("symbolic.extent", syntax->place, fmt::format("{} over no elements", syntax->text));
+        diagnostic.expected = "an extent of 1 or more";
+        diagnostic.reason = "no element has a place";
+        diagnostic.remedy = fmt::format("say what it is then: $n > 0 ? {}(...) : -1", syntax->text);
+        return fail(std::move(diagnostic));
+    }
     projected.body = body.get();
     projected.places = std::move(equation_places_);
     projected.references = result.outputs;
@@ -285,6 +355,21 @@ Result<BodyResult> BodyBuilder::finished() {
     result.projections = std::move(*projections);
     result.body = std::move(body);
     return result;
+}
+
+// What does not depend on what the types of states were assumed to be, where there is such a mistake: the others follow
+// from it. Else what was found behind the other's first one, which is none then.
+Diagnostics found_by_both(Diagnostics of_integers, Diagnostics of_reals) {
+    auto is_found = [&](const Diagnostic& problem) {
+        return std::ranges::any_of(of_reals, [&](const Diagnostic& other) {
+            return other.code == problem.code && other.place.source == problem.place.source &&
+                   other.place.offset == problem.place.offset;
+        });
+    };
+    if (std::ranges::none_of(of_integers, is_found))
+        return of_reals[0].place.offset > of_integers[0].place.offset ? std::move(of_reals) : std::move(of_integers);
+    std::erase_if(of_integers, [&](const Diagnostic& problem) { return !is_found(problem); });
+    return of_integers;
 }
 
 Result<BodyResult> build_body(Environment& environment, std::vector<EquationBox>& written) {
@@ -303,7 +388,7 @@ Result<BodyResult> build_body(Environment& environment, std::vector<EquationBox>
         } else if (result || !builder.assumed()) {
             return result;
         } else if (of_integers) {
-            return std::move(*of_integers);
+            return fail(found_by_both(std::move(of_integers->error()), std::move(result.error())));
         } else {
             of_integers = std::move(result);  // a mean, say, is of reals alone
         }

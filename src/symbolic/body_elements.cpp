@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "support/narrow_float.h"
 #include "support/tensor_data.h"
 #include "symbolic/size_arithmetic.h"
 
@@ -178,6 +179,21 @@ Element BodyElements::binary_function(ScalarOp op, Element a, Element b, const P
     return {nodes_.scalar(op, {a.node, b.node}), a.weak};
 }
 
+Element BodyElements::ternary_function(ScalarOp op, Element a, Element b, Element c, const Place& place) {
+    const std::string_view what = info(op).name;
+    for (const Element& operand : {a, b, c}) {
+        if (operand.weak == Element::Weak::no && is_integer(dtype(operand)))
+            refuse_types(what, operand, b, fmt::format("{} is for floats", what), "write a cast", place);
+    }
+    for (Element* operand : {&a, &b, &c}) *operand = real(*operand);
+    unify(a, b, what, place);
+    unify(a, c, what, place);
+    const DType type = unify(b, c, what, place);
+    if (is_complex(type)) refuse_complex(fmt::format("{} of", what), place);
+    if (!is_float(type)) refuse_types(what, a, c, fmt::format("{} is for floats", what), "write a cast", place);
+    return {nodes_.scalar(op, {a.node, b.node, c.node}), a.weak};
+}
+
 Element BodyElements::bits_counted(std::string_view function, Element a, const Place& place) {
     const DType type = dtype(a);
     if (!is_integer(type)) {
@@ -307,7 +323,7 @@ Element BodyElements::cast(Element a, DType dtype, const Place& place) {
     if (is_narrow(dtype)) {
         const bool real = node.kind == Node::Kind::real;
         if ((real || node.kind == Node::Kind::integer) && is_float(dtype)) {
-            double value = real ? node.real : static_cast<double>(node.integer);
+            const double value = real ? node.real : odd_double(node.integer);
             return {nodes_.real(rounded(value, dtype), info(dtype).arithmetic, node.from_template), Weak::no};
         }
         // Rounded or wrapped now, and widened again for what follows.

@@ -41,6 +41,7 @@ public:
     Element bits_counted(std::string_view function, Element a, const Place& place);
     // A function of two elements: min max atan2 trunc_div bit_and ...
     Element binary_function(ScalarOp op, Element a, Element b, const Place& place);
+    Element ternary_function(ScalarOp op, Element a, Element b, Element c, const Place& place);  // of floats
     Element unary_function(ScalarOp op, Element a, const Place& place);
     // Of its parts, which are of one float type.
     Element complex(Element real, Element imaginary, const Place& place);

@@ -68,7 +68,9 @@ Value BodyExpressions::free_name(const Syntax& syntax, const Scope& scope) {
         Diagnostic diagnostic = elements_.error("symbolic.output_read", syntax.place,
                                                 fmt::format("output '{}' is read in its own body", text));
         diagnostic.reason = "outputs are written only; their elements have no order";
-        diagnostic.remedy = "name the value with let, and use that name here and in the output's equation";
+        diagnostic.remedy =
+            "name the value with let, and use that name here and in the output's equation; what a loop adds up is a "
+            "reduction, sum(k < $n : ...)";
         elements_.refuse(std::move(diagnostic));
     }
     std::vector<std::string> known;

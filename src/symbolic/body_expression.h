@@ -81,6 +81,8 @@ public:
     Value variable_value(VariableId id) { return Value::of(Element{nodes_.variable(id), Element::Weak::integer}); }
     // Where reads are written, in order: the first place of a node counts.
     const std::vector<std::pair<NodeId, const Place*>>& read_places() const { return read_places_; }
+    // Of argmin and argmax without terms, which have no value.
+    const std::vector<std::pair<NodeId, const Syntax*>>& empty_arguments() const { return empty_arguments_; }
     LocalId add_local(std::string name, VariableList variables, Element value);
     // A state without values yet: the position of its BodyState.
     StateId add_state(BodyState state);
@@ -165,6 +167,7 @@ private:
     Value within_parts(const Generators& generators, const Scope& scope);
     Value filtered(const std::string& reducer, const Value& filter, const Value& term, const Place& place);
     Value mean(const Value& sum, int64_t count, const Place& place);
+    Value mean(const Value& sum, Element count, const Place& place);
     void need_reducible(const std::string& reducer, Element operand, const Place& place);
 
     Environment& environment_;
@@ -181,6 +184,7 @@ private:
     std::vector<WrittenState> written_states_;
     std::optional<Value> arrays_where_;
     std::vector<std::pair<NodeId, const Place*>> read_places_;
+    std::vector<std::pair<NodeId, const Syntax*>> empty_arguments_;
 };
 
 }  // namespace heddle

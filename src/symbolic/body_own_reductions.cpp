@@ -21,6 +21,15 @@ Value random_value(std::mt19937& random, DType dtype) {
     return Value::of(static_cast<double>(random() % 4096) / 1024 - 2);
 }
 
+// A literal of a body, `uint32(0)`, as the number that it is; others are left alone.
+Value number_of(const Value& value, const Body& body) {
+    if (!value.is_element()) return value;
+    const Node& node = body.node(value.element().node);
+    if (node.kind == Node::Kind::integer)
+        return is_bool(node.dtype) ? Value::of(node.integer != 0) : Value::of(node.integer);
+    return node.kind == Node::Kind::real ? Value::of(node.real) : value;
+}
+
 bool near(const Value& a, const Value& b) {
     if (!a.is_number() || !b.is_number()) return a == b;
     const double x = a.number(), y = b.number();
@@ -44,7 +53,8 @@ void BodyExpressions::need_reducer(const Syntax& syntax, const FunctionLet& func
         diagnostic.contexts.push_back({"it joins terms here", syntax.place});
         elements_.refuse(std::move(diagnostic));
     };
-    const Value neutral = evaluate(*function.neutral, {});
+    const Value neutral = number_of(evaluate(*function.neutral, {}), body_);
+    if (neutral.is_element()) return;
     for (int trial = 0; trial < trials; ++trial) {
         const Value a = random_value(random, dtype), b = random_value(random, dtype), c = random_value(random, dtype);
         for (const Value& same : {join(neutral, a), join(a, neutral)})

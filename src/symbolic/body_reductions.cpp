@@ -30,6 +30,8 @@ void BodyExpressions::bind(const std::string& name, const Syntax& range, const P
             Diagnostic diagnostic = elements_.error("symbolic.extent", range.place,
                                                     fmt::format("the extent of '{}' is {}", name, size.value));
             diagnostic.expected = "0 or more";
+            diagnostic.remedy =
+                "pass larger tensors; in the template, a condition under `require` can say so first";
             elements_.refuse(std::move(diagnostic));
         }
         variables.push_back(nodes_.add_variable(variable, kind, size));
@@ -180,6 +182,10 @@ Value BodyExpressions::filtered(const std::string& reducer, const Value& filter,
 }
 
 Value BodyExpressions::mean(const Value& sum, int64_t count, const Place& place) {
+    return mean(sum, Element{nodes_.real(static_cast<double>(count), DType::float64, false), Element::Weak::real}, place);
+}
+
+Value BodyExpressions::mean(const Value& sum, Element count, const Place& place) {
     Element total = operations().element(sum, place);
     if (!is_float(elements_.dtype(total)) && !is_complex(elements_.dtype(total))) {
         Diagnostic diagnostic =
@@ -189,8 +195,7 @@ Value BodyExpressions::mean(const Value& sum, int64_t count, const Place& place)
         diagnostic.remedy = "write a cast, as in mean(... : float32(...))";
         elements_.refuse(std::move(diagnostic));
     }
-    Element divisor{nodes_.real(static_cast<double>(count), DType::float64, false), Element::Weak::real};
-    return Value::of(elements_.binary(ScalarOp::divide, total, divisor, place));
+    return Value::of(elements_.binary(ScalarOp::divide, total, count, place));
 }
 
 void BodyExpressions::need_reducible(const std::string& reducer, Element operand, const Place& place) {
@@ -262,29 +267,28 @@ Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generator
     }
     std::string plain = reducer == "mean" || reducer == "count" ? "sum" : reducer;
     Reducer combiner = *reducer_named(plain);
-    if (is_argument(combiner) && (count == 0)) {
-        Diagnostic diagnostic =
-            elements_.error("symbolic.extent", syntax.place, fmt::format("{} over no elements", reducer));
-        diagnostic.reason = "no element has a place";
-        elements_.refuse(std::move(diagnostic));
-    }
     if (variables.empty()) {
         // One term: itself, or nothing.
         Value only = is_argument(combiner) ? Value::of(elements_.weak_integer(0, true))
                                            : filtered(plain, filter, Value::of(term), syntax.place);
-        return reducer == "mean" ? mean(only, 1, syntax.place) : only;
+        if (reducer != "mean") return only;
+        if (filter.is_boolean()) return mean(only, filter.boolean() ? 1 : 0, syntax.place);
+        const Value one = Value::of(elements_.weak_integer(1, true));
+        const Value kept = filtered("sum", filter, one, syntax.place);
+        return mean(only, operations().element(kept, syntax.place), syntax.place);
     }
     bool unfiltered = filter.is_boolean() && filter.boolean();
     NodeId keep = unfiltered ? NodeId{-1} : operations().element(filter, syntax.place).node;
     if (keep >= 0 && !is_bool(nodes_.node(keep).dtype)) need_reducible("any", Element{keep}, syntax.filter->place);
     DType type = is_argument(combiner) ? DType::int64 : elements_.dtype(term);
     NodeId node = nodes_.reduce(combiner, type, variables, term.node, keep);
+    if (is_argument(combiner) && count == 0) empty_arguments_.emplace_back(node, &syntax);
     Element result{node, is_argument(combiner) ? Element::Weak::integer : term.weak};
     if (reducer == "mean") {
-        if (!unfiltered)
-            operations().refuse_type(syntax.filter ? syntax.filter->place : generators[0]->place,
-                                     "mean takes no filter", "sum and count", "divide a sum by a count");
-        return mean(Value::of(result), count, syntax.place);
+        if (unfiltered) return mean(Value::of(result), count, syntax.place);
+        const NodeId one = nodes_.integer(1, DType::int64, true);
+        const Element kept{nodes_.reduce(Reducer::sum, DType::int64, variables, one, keep), Element::Weak::integer};
+        return mean(Value::of(result), kept, syntax.place);
     }
     return Value::of(result);
 }

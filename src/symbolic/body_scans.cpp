@@ -11,6 +11,11 @@
 namespace heddle {
 
 void BodyBuilder::scan(const Syntax& statement, Scope& scope, VariableList variables) {
+    for (const SyntaxPointer& child : statement.children) {  // silent until they are declared: the extent may fail
+        if (child->kind != Syntax::Kind::equation || !child->initial || scope.names.contains(child->text)) continue;
+        expressions_.need_new_name(child->text, scope, child->mark);
+        scope.names.set(child->text, Value::failed());
+    }
     if (statement.generators.size() > 1) return scan_of_cells(statement, scope, std::move(variables));
     BodyElements& elements = expressions_.elements();
     Scope inner{&scope, {}};
@@ -86,8 +91,6 @@ std::vector<StateId> BodyBuilder::declare_states(const Syntax& statement, Scope&
     for (const SyntaxPointer& child : statement.children) {
         if (child->kind != Syntax::Kind::equation || !child->initial) continue;
         guarded([&] {
-            expressions_.need_new_name(child->text, scope, child->mark);
-            scope.names.set(child->text, Value::failed());
             StateId state = declare_state(*child, inner, common);
             scope.names.set(child->text, Value::of(BodyArray{BodyArray::Kind::state, state}));
             states.push_back(state);

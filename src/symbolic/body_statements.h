@@ -81,6 +81,8 @@ private:
                   VariableList& variables);
     std::vector<Value> default_left(const Syntax& statement, const BoundOutput& output, const TensorType& type);
     TensorReference written_tensor(const Syntax& statement, int32_t position, const Scope& scope, bool& picked_by_left);
+    void drop_without_points();
+    Result<void> join_sides(size_t output);
     Result<BodyResult> finished();
 
     Environment& environment_;

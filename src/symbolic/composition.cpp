@@ -218,6 +218,8 @@ Value Composer::free_name(const Syntax& syntax, const Scope& scope) {
     const std::string near = nearest_name(syntax.text, known);
     refuse_unknown(syntax, fmt::format("nothing before this is called {}", syntax.text),
                    !near.empty()   ? fmt::format("did you mean {}?", near)
+                   : known.empty() && environment_.metakernel().is_program
+                       ? fmt::format("give it as an input: --input {}=FILE", syntax.text)
                    : known.empty() ? ""
                                    : fmt::format("the names are: {}", fmt::join(known, ", ")));
 }

@@ -64,6 +64,16 @@ public:
         Value value = reference(syntax, scope);
         return value.is_array() || value.is_failed() ? settled(std::move(value), syntax.place) : value;
     }
+    // The same, where a fill has so many elements.
+    Value evaluate_filled(const Syntax& syntax, int64_t size) {
+        struct Restored {
+            std::optional<int64_t>& place;
+            std::optional<int64_t> before = place;
+            ~Restored() { place = before; }
+        } restored{fill_size_};
+        fill_size_ = size;
+        return evaluate(syntax, {});
+    }
     // Elements of a list with their spreads expanded; a spread scalar without a count fills up to `size`.
     std::vector<Value> expanded(std::span<const SyntaxPointer> elements, std::optional<int64_t> size,
                                 const Scope& scope);

@@ -256,8 +256,8 @@ Value static_scalar(ScalarOp op, const FunctionCall& call) {
     const bool of_bools =
         op == ScalarOp::logical_xor || (booleans && op >= ScalarOp::bit_and && op <= ScalarOp::bit_xor);
     DType dtype = of_bools ? DType::boolean : integers && keeps ? DType::int64 : DType::float64;
-    int64_t whole[2] = {};
-    double real[2] = {};
+    int64_t whole[3] = {};
+    double real[3] = {};
     for (size_t i = 0; i < call.arguments.size(); ++i) {
         const Value& value = call[i];
         std::string_view wanted = of_bools ? "a bool" : is_bitwise(op) ? "an integer" : "a number";
@@ -268,8 +268,8 @@ Value static_scalar(ScalarOp op, const FunctionCall& call) {
         else
             whole[i] = of_bools ? value.boolean() : value.integer();
     }
-    const void* operands[2];
-    for (size_t i = 0; i < 2; ++i) operands[i] = is_float(dtype) ? static_cast<void*>(real + i) : whole + i;
+    const void* operands[3];
+    for (size_t i = 0; i < 3; ++i) operands[i] = is_float(dtype) ? static_cast<void*>(real + i) : whole + i;
     int64_t result_whole = 0;
     double result_real = 0;
     const bool truth = of_bools || info(op).kind == ScalarClass::predicate;
@@ -284,7 +284,9 @@ Value scalar_element(ScalarOp op, const FunctionCall& call) {
     BodyElements& elements = call.operations.elements();
     Element a = call.operations.element(call[0], call.place);
     if (info(op).operands == 1) return Value::of(elements.unary_function(op, a, call.place));
-    return Value::of(elements.binary_function(op, a, call.operations.element(call[1], call.place), call.place));
+    const Element b = call.operations.element(call[1], call.place);
+    if (info(op).operands == 2) return Value::of(elements.binary_function(op, a, b, call.place));
+    return Value::of(elements.ternary_function(op, a, b, call.operations.element(call[2], call.place), call.place));
 }
 
 struct Function {

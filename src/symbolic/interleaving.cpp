@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "graph/body_rebuild.h"
 #include "symbolic/projection_range.h"
+#include "zspace/linear_equation.h"
 
 namespace heddle {
 namespace {
@@ -15,19 +16,27 @@ namespace {
 constexpr int64_t most_phases = 64;
 constexpr int64_t most_steps = 1'000'000;
 
-// A coordinate stride * (...) + offset; nothing where it has no stride of two or more.
+// A coordinate with a gap between its digits, the innermost one: so many blocks of `unit` elements fit there.
 struct Strided {
     LinearForm<VariableId> form;  // without its constant
-    int64_t stride = 0, offset = 0;
+    int64_t unit = 1, blocks = 1, offset = 0;
 };
 
 std::optional<Strided> strided(const Body& body, const std::optional<LinearForm<VariableId>>& form) {
     if (!form) return std::nullopt;
-    Strided result{*form, 0, form->constant};
+    Strided result{*form, 1, 1, form->constant};
     result.form.constant = 0;
-    for (const auto& [variable, coefficient] : form->terms)
-        if (body.variable(variable).extent.value > 1) result.stride = std::gcd(result.stride, coefficient);
-    return result.stride >= 2 && result.stride <= most_phases ? std::optional(std::move(result)) : std::nullopt;
+    RadixDigits<VariableId> digits;
+    for (const auto& [variable, factor] : form->terms)
+        if (const int64_t extent = body.variable(variable).extent.value; extent > 1)
+            digits.push_back({variable, factor, extent});
+    const auto radix = mixed_radix(std::move(digits));
+    if (radix.fits()) return std::nullopt;
+    const int64_t next = radix.digits[radix.fitting].factor;
+    result.unit = radix.extent;
+    result.blocks = next / radix.extent;
+    const bool fits = next % radix.extent == 0 && result.blocks >= 2 && result.blocks <= most_phases;
+    return fits ? std::optional(std::move(result)) : std::nullopt;
 }
 
 // Values of an equation with its own variables in place of another's.
@@ -72,12 +81,12 @@ private:
     const VariableList old_, new_;
 };
 
-class Joining {
+class PhaseJoining {
 public:
-    // The variables that phases are counted by, by dimension and number.
-    using Phases = std::map<std::pair<size_t, size_t>, VariableId>;
+    // The variables that phases are counted by, by dimension, number and distance.
+    using Phases = std::map<std::tuple<size_t, size_t, int64_t>, VariableId>;
 
-    Joining(Body& body, BodyNodes& nodes, std::vector<const Place*>& places, Phases& phases)
+    PhaseJoining(Body& body, BodyNodes& nodes, std::vector<const Place*>& places, Phases& phases)
         : body_(body), nodes_(nodes), places_(places), variables_(phases), ranges_(body, full_region(body), &steps_) {}
 
     // Joins the first equation that lacks its phases with those that have them; false if there is none.
@@ -87,7 +96,7 @@ public:
             for (size_t dimension = 0; dimension < body_.equations[first].left.size(); ++dimension) {
                 const auto phases = phases_of(first, dimension);
                 if (phases.empty()) continue;
-                join(phases, dimension);
+                join(phases, dimension, strided_at(first, dimension)->unit);
                 return true;
             }
         }
@@ -103,7 +112,7 @@ private:
     std::vector<size_t> phases_of(size_t first, size_t dimension) {
         const auto wanted = strided_at(first, dimension);
         if (!wanted) return {};
-        std::vector<std::pair<int64_t, size_t>> found;  // by offset
+        std::map<int64_t, size_t> found;  // by offset
         for (size_t other = 0; other < body_.equations.size(); ++other)
             if (other != first && body_.equations[other].output == body_.equations[first].output &&
                 strided_at(other, dimension))
@@ -111,16 +120,17 @@ private:
         for (size_t other = 0; other < body_.equations.size(); ++other) {
             if (!differ_only_at(body_.equations[first], body_.equations[other], dimension)) continue;
             const auto own = strided_at(other, dimension);
-            if (own && own->form == wanted->form) found.emplace_back(own->offset, other);
+            if (own && own->form == wanted->form) found.try_emplace(own->offset, other);
         }
-        std::ranges::sort(found);
-        if (static_cast<int64_t>(found.size()) != wanted->stride) return {};
-        std::vector<size_t> phases;
-        for (size_t i = 0; i < found.size(); ++i) {
-            if (found[i].first != found[0].first + static_cast<int64_t>(i)) return {};
-            phases.push_back(found[i].second);
+        for (int64_t before = wanted->blocks - 1; before >= 0; --before) {
+            std::vector<size_t> phases;
+            for (int64_t block = -before; block < wanted->blocks - before; ++block) {
+                const auto at = found.find(wanted->offset + block * wanted->unit);
+                if (at != found.end()) phases.push_back(at->second);
+            }
+            if (static_cast<int64_t>(phases.size()) == wanted->blocks) return phases;
         }
-        return phases;
+        return {};
     }
 
     // Takes the variables of `first` for its own, where each has variables that no other equation has.
@@ -146,14 +156,17 @@ private:
         return true;
     }
 
-    void join(std::vector<size_t> phases, size_t dimension) {
+    void join(std::vector<size_t> phases, size_t dimension, int64_t unit) {
         BodyEquation joined = body_.equations[phases[0]];
-        const auto [known, fresh] = variables_.try_emplace({dimension, phases.size()}, no_id);
+        const auto [known, fresh] = variables_.try_emplace({dimension, phases.size(), unit}, no_id);
         if (fresh)
             known->second = nodes_.add_variable("phase", Variable::Kind::parallel, static_cast<int64_t>(phases.size()));
         const VariableId phase = known->second;
         joined.variables.push_back(phase);
-        joined.left[dimension] = nodes_.scalar(ScalarOp::add, {joined.left[dimension], nodes_.variable(phase)});
+        NodeId block = nodes_.variable(phase);
+        if (unit > 1)
+            block = nodes_.scalar(ScalarOp::multiply, {block, nodes_.integer(unit, DType::int64, true)});
+        joined.left[dimension] = nodes_.scalar(ScalarOp::add, {joined.left[dimension], block});
         joined.value = body_.equations[phases.back()].value;
         for (size_t i = phases.size() - 1; i-- > 0;) {
             const NodeId number = nodes_.integer(static_cast<int64_t>(i), DType::int64, true);
@@ -179,8 +192,8 @@ private:
 }  // namespace
 
 void join_interleaved(Body& body, BodyNodes& nodes, std::vector<const Place*>& places) {
-    Joining::Phases phases;
-    while (Joining(body, nodes, places, phases).join_one()) continue;
+    PhaseJoining::Phases phases;
+    while (PhaseJoining(body, nodes, places, phases).join_one()) continue;
 }
 
 }  // namespace heddle

@@ -243,6 +243,14 @@ Value chars(const FunctionCall& call) {
     return Value::of(std::move(letters));
 }
 
+// Where each of parts that follow one another begins: the sums of the sizes before it. Where they end stands last.
+Value offsets(const FunctionCall& call) {
+    List result{Value::of(int64_t{0})};
+    for (const Value& size : call.list(0))
+        result.push_back(call.binary(ScalarOp::add, result.back(), size));
+    return Value::of(std::move(result));
+}
+
 constexpr std::array list_rules = {
     FunctionRule{.name = "len", .any = length},
     FunctionRule{.name = "contains", .fixed = contains},
@@ -257,6 +265,7 @@ constexpr std::array list_rules = {
     FunctionRule{.name = "insert", .any = inserted},
     FunctionRule{.name = "remove", .any = removed},
     FunctionRule{.name = "replace", .any = replaced},
+    FunctionRule{.name = "offsets", .any = offsets},
     FunctionRule{.name = "concat", .any = concatenated},
     FunctionRule{.name = "broadcast", .fixed = broadcast},
     FunctionRule{.name = "flatten", .any = flattened},

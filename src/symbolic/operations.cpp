@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "symbolic/projection_range.h"
 #include "symbolic/size_arithmetic.h"
 #include "zspace/checked.h"
 
@@ -354,9 +355,18 @@ Value Operations::table(const Value& base, const Value& index, const Place& plac
         Diagnostic diagnostic = error("symbolic.table", place, "this list cannot be looked up by a variable");
         diagnostic.expected = fmt::format("a list of 1 to {} numbers", longest_table);
         diagnostic.found = std::move(found);
-        diagnostic.remedy = "pass the table as an input tensor";
+        const bool nested = !entries.empty() && entries[0].is_list();
+        diagnostic.remedy = nested ? fmt::format("write the list flat, one row after the other, and look up {} * i + j",
+                                                 entries[0].list().size())
+                                   : "pass the table as an input tensor";
+        if (nested) diagnostic.expected += ", no lists among them";
         throw EvaluationFailure{{std::move(diagnostic)}};
     };
+    const Body& body = elements_->nodes().body();
+    const bool nowhere = std::ranges::any_of(variables_of(body, index.element().node), [&](VariableId id) {
+        return body.variable(id).extent.value <= 0;
+    });
+    if (entries.empty() && nowhere) return Value::of(elements_->weak_integer(0, true));  // no step asks for it
     if (entries.empty() || entries.size() > longest_table) refuse_table(fmt::format("{} elements", entries.size()));
     for (const Value& entry : entries)
         if (!entry.is_element() && !entry.is_number()) refuse_table(base.describe());

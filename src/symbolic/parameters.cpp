@@ -98,7 +98,7 @@ Result<Value> axes(Environment& environment, const Parameter& parameter, const V
     return Value::of(std::move(result));
 }
 
-Result<Value> scalar(const Environment& environment, const Parameter& parameter, const Value& value) {
+Result<Value> typed(const Environment& environment, const Parameter& parameter, const Value& value) {
     switch (parameter.type.kind) {
     case TypeKind::integer:
         if (value.is_integer()) return value;
@@ -131,6 +131,39 @@ Result<Value> scalar(const Environment& environment, const Parameter& parameter,
     return wrong_type(environment, parameter, value);
 }
 
+// The value of a bound; without one, `value` itself.
+Result<double> bound_of(Environment& environment, const SyntaxPointer& bound, double value) {
+    if (!bound) return value;
+    auto evaluated = environment.evaluate(*bound);
+    if (!evaluated) return std::unexpected(std::move(evaluated.error()));
+    if (!evaluated->is_number()) return type_error(bound->place, "a bound is a number", "a number", *evaluated);
+    return evaluated->number();
+}
+
+std::string range_text(const ParameterType& type, double lowest, double highest) {
+    if (!type.highest) return fmt::format("at least {}", lowest);
+    if (!type.lowest) return fmt::format("at most {}", highest);
+    return fmt::format("{} to {}", lowest, highest);
+}
+
+// A value of the type, within its range. What is no number is in no range.
+Result<Value> scalar(Environment& environment, const Parameter& parameter, const Value& value) {
+    auto made = typed(environment, parameter, value);
+    const ParameterType& type = parameter.type;
+    if (!made || (!type.lowest && !type.highest)) return made;
+    const double number = made->number();
+    auto lowest = bound_of(environment, type.lowest, number), highest = bound_of(environment, type.highest, number);
+    if (!lowest) return std::unexpected(std::move(lowest.error()));
+    if (!highest) return std::unexpected(std::move(highest.error()));
+    if (number >= *lowest && number <= *highest) return made;
+    Diagnostic diagnostic = environment.diagnostic("symbolic.parameter_range", parameter.place,
+                                                   fmt::format("parameter {} is {}", parameter.name, made->print()));
+    diagnostic.expected = range_text(type, *lowest, *highest);
+    diagnostic.found = made->print();
+    diagnostic.params.emplace_back("parameter", parameter.name);
+    return fail(std::move(diagnostic));
+}
+
 Result<Value> list(Environment& environment, const Parameter& parameter, const Value& value) {
     std::optional<int64_t> length;
     if (parameter.type.length) {
@@ -156,6 +189,7 @@ Result<Value> list(Environment& environment, const Parameter& parameter, const V
         diagnostic.expected = fmt::format("{} ({})", *length, print(*parameter.type.length));
         diagnostic.found = value.print();
         diagnostic.params.emplace_back("parameter", parameter.name);
+        diagnostic.params.emplace_back("length", std::to_string(*length));
         return fail(std::move(diagnostic));
     }
     for (Value& element : given) {

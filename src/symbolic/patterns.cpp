@@ -68,7 +68,7 @@ private:
     Result<Lengths> member_lengths(const Pending& pending, const Syntax& group, int64_t length);
     Result<void> bind_group(Pending& pending, const Syntax& group, int64_t first, int64_t length);
     Result<void> bind(Pending& pending, const Syntax& dimension, int64_t first, Value value);
-    Result<void> bind_collected(Pending& pending, const Syntax& dimension, Value value);
+    Result<void> bind_collected(Pending& pending, const Syntax& dimension, int64_t first, Value value);
     Result<void> settle_joints();
     bool solve_one();
     std::optional<Size> solved(const Syntax& written, Size found, const Syntax*& unknown);
@@ -78,7 +78,8 @@ private:
     void describe_joint(BoundTensor& tensor, const Syntax& dimension, int64_t first, int64_t length);
 
     Diagnostic rank_problem(const Pending& pending, int64_t known, bool open);
-    Diagnostic conflict(const BoundTensor& tensor, const Syntax& dimension, const NameSlot& slot, const Value& found);
+    Diagnostic conflict(const BoundTensor& tensor, const Syntax& dimension, int64_t first, const NameSlot& slot,
+                        const Value& found);
 
     Environment& environment_;
     Environment::State& state_;
@@ -213,6 +214,7 @@ Diagnostic Matcher::rank_problem(const Pending& pending, int64_t known, bool ope
     diagnostic.remedy = open ? "pass a tensor of more dimensions"
                              : "pass a tensor of that rank; in the template, $batch... takes any number of dimensions";
     diagnostic.params.emplace_back("input", bound.name);
+    diagnostic.params.emplace_back("rank", std::to_string(known));
     return diagnostic;
 }
 
@@ -308,7 +310,13 @@ Result<void> Matcher::bind_group(Pending& pending, const Syntax& group, int64_t 
     return {};
 }
 
-Diagnostic Matcher::conflict(const BoundTensor& bound, const Syntax& dimension, const NameSlot& slot,
+// What would have fitted, for programs: these extents from that dimension on.
+void add_wanted(Diagnostic& diagnostic, int64_t first, const Value& wanted) {
+    diagnostic.params.emplace_back("at", std::to_string(first));
+    diagnostic.params.emplace_back("extents", wanted.print());
+}
+
+Diagnostic Matcher::conflict(const BoundTensor& bound, const Syntax& dimension, int64_t first, const NameSlot& slot,
                              const Value& found) {
     Diagnostic diagnostic =
         environment_.diagnostic("symbolic.shape_conflict", dimension.place,
@@ -320,6 +328,7 @@ Diagnostic Matcher::conflict(const BoundTensor& bound, const Syntax& dimension, 
         "pass tensors that agree; in the template, ~${0} broadcasts and another name is another size", dimension.text);
     diagnostic.params.emplace_back("input", bound.name);
     diagnostic.params.emplace_back("dimension", dimension.text);
+    add_wanted(diagnostic, first, slot.value);
     if (slot.bound_at)
         diagnostic.contexts.push_back({fmt::format("{} by {}", slot.value.print(), slot.bound_by), *slot.bound_at});
     return diagnostic;
@@ -327,7 +336,8 @@ Diagnostic Matcher::conflict(const BoundTensor& bound, const Syntax& dimension, 
 
 Result<void> Matcher::bind(Pending& pending, const Syntax& dimension, int64_t first, Value value) {
     NameSlot& slot = *state_.slot(dimension.text);
-    if (!dimension.collector.empty() && collects(pending)) return bind_collected(pending, dimension, std::move(value));
+    if (!dimension.collector.empty() && collects(pending))
+        return bind_collected(pending, dimension, first, std::move(value));
     if (slot.kind != NameSlot::Kind::variable) {
         comparisons_.push_back({&tensor(pending), &dimension, std::move(value), first});
         return {};
@@ -339,12 +349,12 @@ Result<void> Matcher::bind(Pending& pending, const Syntax& dimension, int64_t fi
         slot.bound_by = tensor(pending).name;
         return {};
     }
-    if (!(slot.value == value)) return fail(conflict(tensor(pending), dimension, slot, value));
+    if (!(slot.value == value)) return fail(conflict(tensor(pending), dimension, first, slot, value));
     slot.value = named_of(slot.value, value);
     return {};
 }
 
-Result<void> Matcher::bind_collected(Pending& pending, const Syntax& dimension, Value value) {
+Result<void> Matcher::bind_collected(Pending& pending, const Syntax& dimension, int64_t first_dimension, Value value) {
     NameSlot& slot = *state_.slot(dimension.text);
     const BoundInput& input = state_.inputs[pending.input];
     int64_t count = static_cast<int64_t>(input.tensors.size());
@@ -363,7 +373,7 @@ Result<void> Matcher::bind_collected(Pending& pending, const Syntax& dimension, 
     if (!own.is_none() && !(own == value)) {
         NameSlot before = slot;
         before.value = own;
-        return fail(conflict(tensor(pending), dimension, before, value));
+        return fail(conflict(tensor(pending), dimension, first_dimension, before, value));
     }
     own = own.is_none() ? std::move(value) : named_of(own, value);
     slot.value = Value::of(std::move(list));
@@ -433,6 +443,7 @@ Result<void> Matcher::compare_all() {
         diagnostic.found = fmt::format("{} ({} is {})", comparison.found.print(), comparison.tensor->name,
                                        shape_text(*comparison.tensor));
         diagnostic.params.emplace_back("input", comparison.tensor->name);
+        add_wanted(diagnostic, comparison.first, *expected);
         return fail(std::move(diagnostic));
     }
     return {};

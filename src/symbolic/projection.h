@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "symbolic/body_builder.h"
+#include "symbolic/left_sides.h"
 #include "symbolic/projection_accesses.h"
 
 namespace heddle {
@@ -50,6 +51,10 @@ std::vector<IndexAxis> extended_index(const BodyAccesses& accesses);
 // all variables. Code: symbolic.cover.
 Result<std::optional<EquationBox>> equation_box(const Environment& environment, const ProjectedBody& body,
                                                 RangeEvaluator& ranges, size_t equation);
+
+// What to say of an element that is not written once by left sides that are no boxes. Code: symbolic.cover.
+Diagnostic left_fault(const Environment& environment, std::span<const LeftSide> sides, const LeftFault& fault,
+                      const std::string& output, std::span<const Place* const> places);
 
 // ---- declared projections (projection_declared.cpp)
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/verify.h"
+
 namespace heddle {
 namespace {
 
@@ -164,6 +166,8 @@ std::optional<FootprintFailure> BodyAccesses::failure(const Access& access, size
         return failure;
     }
     if (enumerate(access, dimension, failure)) return std::nullopt;
+    if (computed_.empty()) computed_ = computed_indices(body_);
+    if (!failure.outside && computed_[static_cast<size_t>(access.coordinates[dimension])]) return std::nullopt;
     return failure;
 }
 

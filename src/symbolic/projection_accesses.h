@@ -88,6 +88,7 @@ private:
     std::map<std::pair<int32_t, std::pair<NodeId, bool>>, int32_t> context_under_;
     InlineVector<bool, 64> seen_everywhere_;     // nodes in the first context
     std::set<std::pair<int32_t, NodeId>> seen_;  // in others
+    mutable std::vector<bool> computed_;         // once it is asked for
     std::vector<Access> accesses_;
     int32_t equation_ = 0;
 };

@@ -1,13 +1,12 @@
-// The cover rule: per equation every axis in scope with extent > 1 occurs in exactly one left coordinate, and in each,
-// sorted by coefficient, c1 = 1 and c(j + 1) = c(j) * extent(j) (mixed radix). Then it writes one box, injectively. The
-// boxes of all equations are disjoint and their volumes add up to the output.
+// The cover rule: all equations together write each element of each output once. Left sides that are no boxes have been
+// proved and joined where the body was made (left_sides.h), so each equation writes one box, injectively; the boxes are
+// disjoint and their volumes add up to the output.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "symbolic/projection.h"
 #include "zspace/cover.h"
-#include "zspace/linear_equation.h"
 
 namespace heddle {
 namespace {
@@ -36,7 +35,7 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
     EquationBox written{projected.references[static_cast<size_t>(equation.output)], {}, projected.places[number]};
     for (VariableId id : equation.variables)
         if (body.variable(id).extent.value <= 0) return std::nullopt;
-    InlineVector<int, 16> used(body.variables.size(), 0);
+    InlineVector<bool, 16> used(body.variables.size(), false);
     for (size_t i = 0; i < equation.left.size(); ++i) {
         const ValueRange& value = ranges.of(equation.left[i]);
         if (!value.affine) {
@@ -48,33 +47,8 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
                 "has";
             return fail(std::move(diagnostic));
         }
-        RadixDigits<VariableId> digits;
-        for (const auto& [variable, coefficient] : value.affine->terms) {
-            const int64_t extent = body.variable(variable).extent.value;
-            if (extent > 1) digits.push_back({variable, coefficient, extent});
-        }
-        const auto radix = mixed_radix(std::move(digits));
-        if (!radix.fits()) {
-            const auto& [variable, coefficient, extent] = radix.digits[radix.fitting];
-            Diagnostic diagnostic = cover_error(
-                environment, projected, number,
-                fmt::format("coordinate {} of '{}' does not write every element of a box once", i, output.name));
-            diagnostic.expected = fmt::format("factor {} before '{}'", radix.extent, body.variable(variable).name);
-            diagnostic.found = fmt::format("factor {}", coefficient);
-            diagnostic.reason =
-                "factors sorted by size start at 1, and each next one is the last one times its axis's extent";
-            if (coefficient < 0)
-                diagnostic.remedy = "write forwards, and read the input backwards";
-            else if (coefficient > radix.extent && coefficient % radix.extent == 0)
-                diagnostic.remedy =
-                    fmt::format("add an axis that fills the gap: for c < {}:, with {}c in the sum{}",
-                                coefficient / radix.extent, radix.extent == 1 ? "" : fmt::format("{} * ", radix.extent),
-                                radix.extent == 1 ? "; or write each of the elements between in an equation of its "
-                                                    "own, in the same block"
-                                                  : "");
-            return fail(std::move(diagnostic));
-        }
-        for (const auto& digit : radix.digits) ++used[static_cast<size_t>(digit.atom)];
+        for (const auto& [variable, coefficient] : value.affine->terms)
+            if (body.variable(variable).extent.value > 1) used[static_cast<size_t>(variable)] = true;
         written.box.start.push_back(value.interval.low);
         written.box.end.push_back(value.interval.high + 1);
         int64_t extent = output.extents[i];
@@ -89,26 +63,51 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
     }
     for (VariableId id : equation.variables) {
         const Variable& variable = body.variable(id);
-        int uses = used[static_cast<size_t>(id)];
-        if (variable.extent.value <= 1 || uses == 1) continue;
-        Diagnostic diagnostic = cover_error(
-            environment, projected, number,
-            uses == 0 ? fmt::format("'{}' is written once for each value of axis '{}'", output.name, variable.name)
-                      : fmt::format("axis '{}' occurs in {} coordinates of '{}'", variable.name, uses, output.name));
-        diagnostic.expected = fmt::format("every axis of extent > 1 in exactly one coordinate of '{}'", output.name);
+        if (variable.extent.value <= 1 || used[static_cast<size_t>(id)]) continue;
+        Diagnostic diagnostic =
+            cover_error(environment, projected, number,
+                        fmt::format("'{}' is written once for each value of axis '{}'", output.name, variable.name));
+        diagnostic.expected = fmt::format("every axis of extent > 1 in a coordinate of '{}'", output.name);
         bool forgotten = std::any_of(equation.variables.begin(), equation.variables.end(), [&](VariableId other) {
             return other != id && body.variable(other).kind == Variable::Kind::parallel &&
                    body.variable(other).name == variable.name;
         });
         diagnostic.remedy =
-            forgotten ? fmt::format("did you mean @{}?", variable.name)
-            : uses == 0
-                ? fmt::format("use @{0} on the left, or take it from the index and reduce over it", variable.name)
-                : "use it in one coordinate, and an axis of its own in the other";
+            forgotten
+                ? fmt::format("did you mean @{}?", variable.name)
+                : fmt::format("use @{0} on the left, or take it from the index and reduce over it", variable.name);
         diagnostic.params.emplace_back("axis", variable.name);
         return fail(std::move(diagnostic));
     }
     return written;
+}
+
+Diagnostic left_fault(const Environment& environment, std::span<const LeftSide> sides, const LeftFault& fault,
+                      const std::string& output, std::span<const Place* const> places) {
+    const auto of = [&](size_t side) { return places[sides[side].equation]; };
+    if (fault.equations.empty()) {
+        const auto odd = std::ranges::find_if(sides, [](const LeftSide& side) { return !gap_remedy(side).empty(); });
+        const size_t side = odd == sides.end() ? 0 : static_cast<size_t>(odd - sides.begin());
+        Diagnostic diagnostic = environment.diagnostic("symbolic.cover", *of(side),
+                                                       fmt::format("not every element of '{}' is written", output));
+        diagnostic.found = fmt::format("nothing writes {}", printed(fault.element));
+        diagnostic.remedy = odd == sides.end() ? "add an equation for the rest" : gap_remedy(*odd);
+        diagnostic.params.emplace_back("output", output);
+        return diagnostic;
+    }
+    const bool itself = fault.equations.size() == 1;
+    Diagnostic diagnostic = environment.diagnostic(
+        "symbolic.cover", *of(fault.equations.back()),
+        itself ? fmt::format("'{}' is written twice at one element", output)
+               : fmt::format("two equations write the same elements of '{}'", output));
+    diagnostic.found = fmt::format("{} is written by {}", printed(fault.element),
+                                   itself ? "two points of the index and the blocks around it" : "both");
+    diagnostic.remedy = itself ? "write each element at one point: of two axes in a coordinate, the one has the other's "
+                                 "extent for its factor"
+                               : "let each write a part of its own, or join them: condition ? value : other";
+    if (!itself) diagnostic.contexts.push_back({"the other equation", *of(fault.equations[0])});
+    diagnostic.params.emplace_back("output", output);
+    return diagnostic;
 }
 
 Result<void> check_cover(const Environment& environment, const std::vector<EquationBox>& written) {

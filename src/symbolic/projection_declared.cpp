@@ -59,7 +59,8 @@ private:
 
     Value value(const Syntax& syntax) {
         if (syntax.kind == Syntax::Kind::integer) return Value::of(syntax.integer);
-        if (syntax.kind != Syntax::Kind::static_name) return expressions().evaluate(syntax, {});
+        if (syntax.kind != Syntax::Kind::static_name)
+            return expressions().evaluate_filled(syntax, static_cast<int64_t>(rank()));
         return unwrapped(environment_.lookup(syntax.text, syntax.place)).with_from_template(false);
     }
     int64_t integer(const Value& value, const Place& place) {
@@ -234,7 +235,23 @@ private:
         return result;
     }
 
+    // A map of one list: `{map: [..., 1, 0], shape: [..., 1, $inner]}` are coefficients, one an index dimension.
+    static bool is_of_coefficients(const Syntax& map) {
+        return map.kind == Syntax::Kind::list && std::ranges::any_of(map.children, [](const SyntaxPointer& entry) {
+                   return entry->kind == Syntax::Kind::spread || entry->kind == Syntax::Kind::integer;
+               });
+    }
+
     void structured(const Syntax& ipf) {
+        const auto map = std::ranges::find(ipf.named, "map", &NamedArgument::name);
+        if (map != ipf.named.end() && is_of_coefficients(*map->value)) {
+            Syntax written = *map->value;
+            for (const NamedArgument& field : ipf.named) {
+                if (field.name == "shape") written.extents = field.value;
+                if (field.name == "offset") written.offset = field.value;
+            }
+            return diagonal(written);
+        }
         std::vector<std::vector<int64_t>> coefficients;
         std::vector<int64_t> offset(rank(), 0), shape(rank(), 1);
         for (const NamedArgument& field : ipf.named) {
@@ -416,6 +433,66 @@ IndexProjection projection_by_name(const Environment& environment, const BoundTe
     return result;
 }
 
+namespace {
+
+// Without a body nothing else proves it: at no point of the index the box leaves the tensor, unless it is clipped.
+std::optional<Diagnostic> box_outside(const Environment& environment, const ProjectedTensor& tensor,
+                                      const IndexProjection& declared, std::span<const int64_t> index) {
+    const Syntax& ipf = *tensor.spec->ipf;
+    if (std::ranges::find(index, 0) != index.end()) return std::nullopt;
+    if (std::ranges::find(ipf.named, "clip", &NamedArgument::name) != ipf.named.end()) return std::nullopt;
+    for (size_t row = 0; row < tensor.extents.size(); ++row) {
+        if (declared.whole[row]) continue;
+        std::vector<int64_t> first(index.size(), 0), last(index.size(), 0);
+        for (size_t axis = 0; axis < index.size(); ++axis)
+            (declared.projection[row][axis] < 0 ? first : last)[axis] = index[axis] - 1;
+        for (const std::vector<int64_t>& point : {first, last}) {
+            const Range box = range_at(declared, row, point, tensor.extents[row]);
+            if (box.low >= 0 && box.high <= tensor.extents[row]) continue;
+            Diagnostic diagnostic = environment.diagnostic(
+                "symbolic.ipf", ipf.place,
+                fmt::format("the declared projection of '{}' leaves the tensor: at [{}], dimension {} is {} .. {}",
+                            tensor.name, fmt::join(point, ", "), row, static_cast<int64_t>(box.low),
+                            static_cast<int64_t>(box.high) - 1));
+            diagnostic.expected = fmt::format("inside 0 .. {}", tensor.extents[row] - 1);
+            diagnostic.found =
+                fmt::format("{} .. {}", static_cast<int64_t>(box.low), static_cast<int64_t>(box.high) - 1);
+            diagnostic.reason = "there is no body that says what is outside";
+            diagnostic.remedy = "declare what is read inside; if boxes end at the tensor's border, write the structured form with `clip`";
+            diagnostic.params.emplace_back("tensor", tensor.name);
+            return diagnostic;
+        }
+    }
+    return std::nullopt;
+}
+
+// Which tensors of a variadic input one operation of an `each` reads.
+Result<std::vector<int64_t>> elements_read(Environment& environment, const BoundInput& input) {
+    std::vector<int64_t> elements;
+    if (!input.spec->reads) {
+        for (size_t i = 0; i < input.tensors.size(); ++i) elements.push_back(static_cast<int64_t>(i));
+        return elements;
+    }
+    auto value = environment.evaluate(*input.spec->reads);
+    if (!value) return fail(std::move(value.error()));
+    const auto count = static_cast<int64_t>(input.tensors.size());
+    const std::vector<Value> list = value->is_list() ? std::vector<Value>(value->list()) : std::vector<Value>{*value};
+    for (const Value& element : list) {
+        if (element.is_integer() && element.integer() >= 0 && element.integer() < count) {
+            elements.push_back(element.integer());
+            continue;
+        }
+        Diagnostic diagnostic =
+            environment.diagnostic("symbolic.range", input.spec->reads->place,
+                                   fmt::format("tensor {} of {} in '{}'", element.print(), count, input.spec->name));
+        diagnostic.expected = fmt::format("0 .. {}", count - 1);
+        return fail(std::move(diagnostic));
+    }
+    return elements;
+}
+
+}  // namespace
+
 Result<DeclaredProjections> declared_projections(Environment& environment) {
     DeclaredProjections result;
     IpfEvaluator declarations(environment);
@@ -435,17 +512,22 @@ Result<DeclaredProjections> declared_projections(Environment& environment) {
             to.push_back(projection_by_name(environment, tensor));
             return;
         }
-        auto declared = declarations.of({tensor.name, extents_of(tensor.type), &spec});
-        if (declared)
-            to.push_back(std::move(*declared));
-        else
+        const ProjectedTensor projected{tensor.name, extents_of(tensor.type), &spec};
+        auto declared = declarations.of(projected);
+        if (!declared) {
             diagnostics.insert(diagnostics.end(), declared.error().begin(), declared.error().end());
+            return;
+        }
+        if (auto outside = box_outside(environment, projected, *declared, index)) diagnostics.push_back(std::move(*outside));
+        to.push_back(std::move(*declared));
     };
     for (size_t position = 0; position < environment.inputs().size(); ++position) {
         const BoundInput& input = environment.inputs()[position];
-        for (size_t element = 0; element < input.tensors.size(); ++element) {
+        auto elements = elements_read(environment, input);
+        if (!elements) return fail(std::move(elements.error()));
+        for (int64_t element : *elements) {
             result.inputs.push_back({static_cast<int32_t>(position), static_cast<int32_t>(element)});
-            add(*input.spec, input.tensors[element], result.projections.inputs);
+            add(*input.spec, input.tensors[static_cast<size_t>(element)], result.projections.inputs);
         }
     }
     for (size_t position = 0; position < environment.outputs().size(); ++position) {

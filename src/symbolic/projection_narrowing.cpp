@@ -79,9 +79,39 @@ bool RangeEvaluator::narrow(NodeId condition, bool holds, VariableRegion& region
     }
     if (info(node.op).kind != ScalarClass::comparison) return false;
     const ValueRange a = of(node.operands[0]), b = of(node.operands[1]);
-    if (!a.affine || !b.affine) return false;
+    if (a.kind != ValueRange::Kind::integer) return false;
+    const ScalarOp op = holds ? node.op : opposite(node.op);
+    if (!a.affine || !b.affine) {
+        const bool first = !a.affine && narrow_value(node.operands[0], op, b.interval, region);
+        return (!b.affine && narrow_value(node.operands[1], mirrored(op), a.interval, region)) || first;
+    }
     auto difference = linear_sum(*a.affine, *b.affine, -1);
-    return difference && narrow(std::move(*difference), holds ? node.op : opposite(node.op), region);
+    return difference && narrow(std::move(*difference), op, region);
+}
+
+// A value that is no form of variables, by itself: it is `op` of some number of `bound`.
+bool RangeEvaluator::narrow_value(NodeId id, ScalarOp op, const Interval& bound, VariableRegion& region) {
+    Interval values = of(id).interval;
+    const Interval before = values;
+    switch (op) {
+    case ScalarOp::less:
+        if (bound.known_high()) values.high = std::min(values.high, bound.high - 1);
+        break;
+    case ScalarOp::less_equal: values.high = std::min(values.high, bound.high); break;
+    case ScalarOp::greater:
+        if (bound.known_low()) values.low = std::max(values.low, bound.low + 1);
+        break;
+    case ScalarOp::greater_equal: values.low = std::max(values.low, bound.low); break;
+    case ScalarOp::equal: values = intersection(values, bound); break;
+    default: break;
+    }
+    if (values == before) return false;
+    const auto known = std::ranges::find(region.values, id, &std::pair<NodeId, Interval>::first);
+    if (known == region.values.end())
+        region.values.emplace_back(id, values);
+    else
+        known->second = intersection(known->second, values);
+    return true;
 }
 
 // difference op 0

@@ -23,9 +23,9 @@ private:
         switch (node.kind) {
         case Node::Kind::integer: return node.integer;
         case Node::Kind::variable: return point_[static_cast<size_t>(node.index)];
-        case Node::Kind::cast:
-            if (node.dtype != DType::int64 || body_.node(node.operands[0]).dtype != DType::int64) return std::nullopt;
-            return of(node.operands[0]);
+        case Node::Kind::cast: return is_whole(body_.node(node.operands[0]).dtype) ? fitting(of(node.operands[0]), node.dtype)
+                                                                                   : std::nullopt;
+        case Node::Kind::local: return body_.local(node.local()).is_state() ? std::nullopt : element(node);
         case Node::Kind::select: {
             auto condition = of(node.operands[0]);
             return condition ? of(node.operands[*condition != 0 ? 1 : 2]) : std::nullopt;
@@ -38,19 +38,18 @@ private:
     std::optional<int64_t> scalar(const Node& node) {
         auto a = of(node.operands[0]);
         std::optional<int64_t> b = node.operands.size() > 1 ? of(node.operands[1]) : 0;
-        DType type = body_.node(node.operands[0]).dtype;
-        if (!a || !b || (type != DType::int64 && type != DType::boolean)) return std::nullopt;
+        if (!a || !b || !is_whole(body_.node(node.operands[0]).dtype)) return std::nullopt;
         bool divisible = *b != 0 && !(*a == lowest && *b == -1);
         switch (node.op) {
-        case ScalarOp::add: return checked_add(*a, *b);
-        case ScalarOp::subtract: return checked_subtract(*a, *b);
-        case ScalarOp::multiply: return checked_multiply(*a, *b);
+        case ScalarOp::add: return fitting(checked_add(*a, *b), node.dtype);
+        case ScalarOp::subtract: return fitting(checked_subtract(*a, *b), node.dtype);
+        case ScalarOp::multiply: return fitting(checked_multiply(*a, *b), node.dtype);
         case ScalarOp::floor_divide: return divisible ? std::optional(floor_divide(*a, *b)) : std::nullopt;
         case ScalarOp::modulo: return divisible ? std::optional(floor_modulo(*a, *b)) : std::nullopt;
         case ScalarOp::minimum: return std::min(*a, *b);
         case ScalarOp::maximum: return std::max(*a, *b);
-        case ScalarOp::negate: return checked_subtract(0, *a);
-        case ScalarOp::absolute: return *a < 0 ? checked_subtract(0, *a) : a;
+        case ScalarOp::negate: return fitting(checked_subtract(0, *a), node.dtype);
+        case ScalarOp::absolute: return fitting(*a < 0 ? checked_subtract(0, *a) : a, node.dtype);
         case ScalarOp::equal: return *a == *b;
         case ScalarOp::not_equal: return *a != *b;
         case ScalarOp::less: return *a < *b;
@@ -60,8 +59,32 @@ private:
         case ScalarOp::logical_and: return *a != 0 && *b != 0;
         case ScalarOp::logical_or: return *a != 0 || *b != 0;
         case ScalarOp::logical_not: return *a == 0;
-        default: return std::nullopt;
+        default: {  // bits: of a negative number of fewer than 64 they are others
+            const auto bits = info(node.op).integer;
+            const bool same = node.dtype == DType::int64 || (*a >= 0 && *b >= 0);
+            return bits && same ? fitting(bits(*a, *b), node.dtype) : std::nullopt;
         }
+        }
+    }
+
+    static bool is_whole(DType dtype) { return is_bool(dtype) || (is_integer(dtype) && dtype != DType::uint64); }
+
+    // Nothing where it wraps.
+    static std::optional<int64_t> fitting(std::optional<int64_t> value, DType dtype) {
+        const bool fits = value && is_whole(dtype) && Interval::point(*value).within(interval_of(dtype));
+        return fits ? value : std::nullopt;
+    }
+
+    // Of a local array.
+    std::optional<int64_t> element(const Node& node) {
+        const Local& local = body_.local(node.local());
+        std::vector<int64_t> inner = point_;
+        for (size_t d = 0; d < node.operands.size(); ++d) {
+            const auto at = of(node.operands[d]);
+            if (!at || *at < 0 || *at >= body_.extent(local, d)) return std::nullopt;
+            inner[static_cast<size_t>(local.variables[d])] = *at;
+        }
+        return PointEvaluator(body_, inner).of(local.value);
     }
 
     const Body& body_;

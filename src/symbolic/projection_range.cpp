@@ -65,7 +65,8 @@ ValueRange joined(const ValueRange& a, const ValueRange& b, bool data) {
 
 bool VariableRegion::is_empty() const {
     return std::ranges::any_of(ranges, &Interval::is_empty) ||
-           std::ranges::any_of(sums, [](const Sum& sum) { return sum.values.is_empty(); });
+           std::ranges::any_of(sums, [](const Sum& sum) { return sum.values.is_empty(); }) ||
+           std::ranges::any_of(values, [](const auto& value) { return value.second.is_empty(); });
 }
 
 VariableRegion full_region(const Body& body) {
@@ -105,7 +106,12 @@ ValueRange RangeEvaluator::exact(LinearForm<VariableId> form) const {
 const ValueRange& RangeEvaluator::of(NodeId id) {
     if (const ValueRange* known = known_.find(id)) return *known;
     const Node& node = body_.node(id);
-    return known_.insert(id, --*budget_ < 0 ? unknown(node.dtype, false) : evaluate(node));
+    ValueRange value = --*budget_ < 0 ? unknown(node.dtype, false) : evaluate(node);
+    for (const auto& [narrowed, values] : region_.values) {
+        const Interval both = intersection(value.interval, values);
+        if (narrowed == id && !both.is_empty()) value.interval = both;
+    }
+    return known_.insert(id, std::move(value));
 }
 
 ValueRange RangeEvaluator::evaluate(const Node& node) {

@@ -42,6 +42,7 @@ struct VariableRegion {
     static constexpr size_t most_sums = 16;
     VariableRanges ranges;
     std::vector<Sum> sums;
+    std::vector<std::pair<NodeId, Interval>> values;  // of integers that are not affine
 
     bool is_empty() const;
 };
@@ -65,6 +66,7 @@ public:
 
 private:
     ValueRange evaluate(const Node& node);
+    bool narrow_value(NodeId id, ScalarOp op, const Interval& bound, VariableRegion& region);
     ValueRange scalar(const Node& node);
     ValueRange arithmetic(ScalarOp op, const ValueRange& a, const ValueRange& b);
     ValueRange divided(ScalarOp op, const ValueRange& a, const ValueRange& b);

@@ -46,7 +46,8 @@ void shorten(PlaceTable& taken, std::vector<Thing>& things, size_t count) {
 // ---- arguments
 
 Result<BoundArguments> bind_arguments(const State& session, const Template& metakernel, const std::string& node_name,
-                                      const std::vector<Argument>& inputs) {
+                                      const std::vector<Argument>& inputs,
+                                      const std::map<std::string, StaticValue>& parameters) {
     const auto& specifications = metakernel.inputs;
     auto diagnostic_of = [&](const char* code, const Place& place, std::string summary) {
         return application_diagnostic(metakernel, node_name, code, place, std::move(summary));
@@ -93,6 +94,12 @@ Result<BoundArguments> bind_arguments(const State& session, const Template& meta
         missing.push_back(diagnostic_of("symbolic.missing_input", specifications[slot].place,
                                         fmt::format("input {} is not given", specifications[slot].name)));
         missing.back().remedy = "pass it, or make it optional by a ? behind its type: \"$T[$n]?\"";
+        for (const auto& [name, value] : parameters) {
+            if (metakernel.parameter(name)) continue;
+            missing.back().found = fmt::format("`{}`, which is no input and no parameter", name);
+            if (!nearest_name(name, {specifications[slot].name}).empty())
+                missing.back().remedy = fmt::format("did you mean {} by {}?", specifications[slot].name, name);
+        }
     }
     if (!missing.empty()) return fail(std::move(missing));
     return bound;
@@ -242,6 +249,11 @@ void add_operations(State& session, Application& application, const Template& me
         operation.params = application.parameters;
         operation.input_names = applied.input_names;
         operation.output_names = applied.output_names;
+        if (!applied.body)
+            for (const KernelRow& row : metakernel.kernels) operation.kernels.push_back(row.text);
+        for (const auto* specs : {&metakernel.inputs, &metakernel.outputs})
+            for (const TensorSpec& spec : *specs)
+                if (!spec.placement.empty() && spec.placement != "host") operation.placement = spec.placement;
         if (number == 0) first_name = operation.name;
         if (metakernel.each) operation.each = EachPart{first_name, static_cast<int64_t>(number)};
     }
@@ -352,13 +364,34 @@ Call call_of(const Template& metakernel, const BoundArguments& arguments,
     return call;
 }
 
+// Says of a tensor that does not fit which one it is in the graph: "x" of an operator may be "grid" of a composition.
+void name_given(Diagnostics& diagnostics, const State& session, const Template& metakernel,
+                const BoundArguments& arguments) {
+    for (Diagnostic& diagnostic : diagnostics) {
+        auto of = [&](const char* key) {
+            return std::ranges::find(diagnostic.params, key, &std::pair<std::string, std::string>::first);
+        };
+        const auto input = of("input");
+        if (input == diagnostic.params.end() || of("given") != diagnostic.params.end()) continue;
+        const std::string name = input->second.substr(0, input->second.find('['));
+        for (size_t slot = 0; slot < metakernel.inputs.size(); ++slot) {
+            if (metakernel.inputs[slot].name != name) continue;
+            const size_t element =
+                name == input->second ? 0 : static_cast<size_t>(std::stoll(input->second.substr(name.size() + 1)));
+            if (element >= arguments.tensors[slot].size()) break;
+            diagnostic.params.emplace_back("given", session.graph.tensor(arguments.tensors[slot][element]).name);
+            break;
+        }
+    }
+}
+
 }  // namespace
 
 Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std::vector<Argument>& inputs,
                                            const std::map<std::string, StaticValue>& parameters,
                                            const ApplyOptions& options) {
     if (is_cancelled(progress)) return cancelled();
-    auto arguments = bind_arguments(*this, metakernel, options.node_name, inputs);
+    auto arguments = bind_arguments(*this, metakernel, options.node_name, inputs, parameters);
     if (!arguments) return std::unexpected(arguments.error());
     bool records = recording && !options.records_calls;
     std::optional<Call> call;
@@ -366,6 +399,7 @@ Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std
     recording = recording && !records;
     auto results = apply_bound(metakernel, *arguments, parameters, options);
     recording = recording || records;
+    if (!results) name_given(results.error(), *this, metakernel, *arguments);
     if (records && results) {
         call->results = *results;
         calls.push_back(std::move(*call));
@@ -440,7 +474,7 @@ Result<std::unique_ptr<Environment>> Session::bind(const Template& metakernel, c
                                                    const std::map<std::string, StaticValue>& parameters) const {
     auto environment = std::make_unique<Environment>(metakernel);
     environment->state().given_parameters = &parameters;
-    auto arguments = bind_arguments(*state_, metakernel, {}, inputs);
+    auto arguments = bind_arguments(*state_, metakernel, {}, inputs, parameters);
     if (!arguments) return std::unexpected(arguments.error());
     if (auto filled = fill_inputs(*state_, *environment, *arguments); !filled) return std::unexpected(filled.error());
     if (auto bound = bind_application(*environment); !bound) return std::unexpected(bound.error());

@@ -21,7 +21,7 @@ namespace heddle {
 inline constexpr int64_t largest_static_list = 65'536;    // elements
 inline constexpr int64_t largest_evaluation = 1'000'000;  // steps of one application
 inline constexpr int64_t deepest_evaluation = 200;        // names and functions within each other
-inline constexpr int64_t largest_each = 4'096;            // operations of one `each`
+inline constexpr int64_t largest_each = 16'384;           // operations of one `each`
 inline constexpr int32_t deepest_list = 32;               // lists in lists
 
 struct BoundTensor;  // symbolic/environment.h

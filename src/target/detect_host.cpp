@@ -6,12 +6,12 @@
 #include <string>
 #include <thread>
 
+#include "target/detect_host.h"
+#include "target/facts.h"
 #include "target/target.h"
 
 namespace heddle {
-namespace {
 
-// What the first processor's line of this name says; a blank behind.
 std::string of_first_processor(std::string_view name) {
     std::ifstream file("/proc/cpuinfo");
     std::string line;
@@ -24,9 +24,7 @@ std::string of_first_processor(std::string_view name) {
     return {};
 }
 
-bool has(const std::string& flags, const std::string& flag) {
-    return flags.find(" " + flag + " ") != std::string::npos;
-}
+namespace {
 
 void detect(Target& target, const char* name, int64_t Target::* field, long value) {
     if (value <= 0) return;
@@ -51,40 +49,15 @@ constexpr std::string_view arch_of_build =
 Target detect_host() {
     Target target;
     target.name = "host";
-    const std::string flags = of_first_processor("flags");
-    // The kernel's flag names and LLVM's feature names for what generated code may use.
-    constexpr std::pair<const char*, const char*> names[] = {
-        {"sse4_2", "sse4.2"},
-        {"avx", "avx"},
-        {"avx2", "avx2"},
-        {"fma", "fma"},
-        {"f16c", "f16c"},
-        {"bmi1", "bmi"},
-        {"bmi2", "bmi2"},
-        {"popcnt", "popcnt"},
-        {"lzcnt", "lzcnt"},
-        {"avx512f", "avx512f"},
-        {"avx512bw", "avx512bw"},
-        {"avx512dq", "avx512dq"},
-        {"avx512vl", "avx512vl"},
-        {"avx512cd", "avx512cd"},
-        {"avx512_vnni", "avx512vnni"},
-        {"avx_vnni", "avxvnni"},
-        {"avx512_vpopcntdq", "avx512vpopcntdq"},
-        {"avx512vbmi", "avx512vbmi"},
-    };
-    for (auto [flag, feature] : names) {
-        if (has(flags, flag)) target.features += (target.features.empty() ? "+" : ",+") + std::string(feature);
-    }
-    bool wide = has(flags, "avx512f") && has(flags, "avx512bw") && has(flags, "avx512dq") && has(flags, "avx512vl");
-    target.vector_bytes = wide ? 64 : has(flags, "avx2") ? 32 : 16;
-    target.vector_registers = wide ? 32 : 16;
     target.arch = arch_of_build;
     target.os = "linux";
-    for (const char* name : {"features", "vector_bytes", "vector_registers"})
-        target.origins[name] = {TargetOrigin::Kind::detected, "CPU flags"};
     for (const char* name : {"name", "kind", "arch", "os"})
         target.origins[name] = {TargetOrigin::Kind::detected, "build"};
+    for (const std::string& feature : detect_features(target.arch))
+        target.features += (target.features.empty() ? "+" : ",+") + feature;
+    derive(target);  // vectors
+    for (const char* name : {"features", "vector_bytes", "vector_registers"})
+        target.origins[name] = {TargetOrigin::Kind::detected, "CPU flags"};
     detect(target, "l1_bytes", &Target::l1_bytes, sysconf(_SC_LEVEL1_DCACHE_SIZE));
     detect(target, "l2_bytes", &Target::l2_bytes, sysconf(_SC_LEVEL2_CACHE_SIZE));
     detect(target, "l3_bytes", &Target::l3_bytes, sysconf(_SC_LEVEL3_CACHE_SIZE));

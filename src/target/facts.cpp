@@ -10,15 +10,15 @@
 #include "target/write_target.h"
 
 namespace heddle {
-namespace {
 
-// A file of ours: tests read all of them.
 JsonValue read_built_in(const std::string& path) {
     auto source = std::make_shared<const SourceText>(path, std::string(built_in_target_file(path)));
     auto tree = read_json_tree(source, {1 << 20, 64 << 20, 16, "target.syntax", "target.limit", "target.key"});
     if (!tree) throw std::logic_error("targets/" + path + " is not JSON");
     return std::move(*tree);
 }
+
+namespace {
 
 std::string text_of(const JsonValue& value, std::string_view name) {
     const JsonValue* found = member(value, name);
@@ -78,6 +78,7 @@ InstructionSet read_instruction_set(const JsonValue& value) {
     set.baseline = text_of(value, "baseline");
     set.levels = texts_of(value, "levels");
     set.abis = texts_of(value, "abi");
+    set.compilers = member(value, "compilers")->items;
     set.triples = member(value, "triples")->items;
     set.vectors = member(value, "vectors")->items;
     const JsonValue known = read_built_in("facts/" + set.name + ".json");
@@ -321,6 +322,18 @@ void derive(Target& target) {
         const std::string because = target.cpu.empty() ? "arch " + target.arch : "cpu " + target.cpu;
         fill(target, *rule, because + (target.features.empty() ? "" : " and features"));
     }
+}
+
+std::optional<CrossCompiler> cross_compiler(const Target& target) {
+    const InstructionSet* set = find_instruction_set(target.arch);
+    if (!set) return std::nullopt;
+    const std::string os = target.os.empty() ? "linux" : target.os;
+    const auto rule = std::ranges::find_if(set->compilers, [&](const JsonValue& value) {
+        const JsonValue *asked_os = member(value, "os"), *asked_abi = member(value, "abi");
+        return (!asked_os || asked_os->text == os) && (!asked_abi || asked_abi->text == target.abi);
+    });
+    if (rule == set->compilers.end()) return std::nullopt;
+    return CrossCompiler{text_of(*rule, "program"), text_of(*rule, "package")};
 }
 
 std::string llvm_triple(const Target& target) {

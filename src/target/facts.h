@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -45,6 +46,7 @@ struct InstructionSet {
     std::string baseline;             // the CPU whose features all have
     std::vector<std::string> levels;  // CPU names that say what there is at least, and not which CPU it is
     std::vector<std::string> abis;
+    std::vector<JsonValue> compilers;         // rules: {"os", "abi", "program", "package"}; the first that holds
     std::vector<JsonValue> triples, vectors;  // rules: {"all": [features], what follows}; the first that holds
     std::set<std::string, std::less<>> features;
     std::map<std::string, std::string, std::less<>> implied;  // by features: others, with blanks between
@@ -65,9 +67,25 @@ std::map<std::string, char, std::less<>> signed_features(std::string_view featur
 // The same as what its CPU does not say, and what of its CPU is excluded: equal for equal sets of features.
 std::string features_beside_cpu(const Target& target);
 
+// How features are found out, and which of them no kernel uses: an entry of targets/facts/detection.json. Null: there is none.
+const JsonValue* detection_facts(std::string_view arch);
+// Those of `wanted` that kernels may use and a machine of this instruction set that has `present` has not. What only
+// operating systems use does not count, nor what no machine is asked for: it may be hidden from programs.
+std::vector<std::string> missing_features(std::string_view arch, const std::set<std::string, std::less<>>& wanted,
+                                          const std::set<std::string, std::less<>>& present);
+// The CPUs of an instruction set whose code runs where these features are, the longest lists of features alone.
+std::vector<std::string> cpus_within(std::string_view arch, const std::set<std::string, std::less<>>& present);
+
 // Fills what follows from other fields and is not known: a name, the architecture from the CPU's name; vectors, caches, speeds
 // of a core and limits of workgroups from these names and features. `target.origins` says what from what.
 void derive(Target& target);
+
+// The C compiler that makes programs for a target on another machine, and Debian's package of it, if there is one.
+struct CrossCompiler {
+    std::string program, package;
+};
+// Null: none is known.
+std::optional<CrossCompiler> cross_compiler(const Target& target);
 
 // LLVM's triple of machine code, as "thumbv7em-none-eabihf"; empty where the architecture is not known.
 std::string llvm_triple(const Target& target);

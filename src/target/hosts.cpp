@@ -44,9 +44,10 @@ Target with_default_host(Target device) {
     for (auto& [field, origin] : host->origins) {
         if (origin.kind == TargetOrigin::Kind::text) origin = {TargetOrigin::Kind::chosen, "kind " + kind->name};
     }
-    device.host = std::make_shared<const Target>(std::move(*host));
-    device.origins["host"] = {TargetOrigin::Kind::chosen, "kind " + kind->name};
-    return device;
+    auto hosted = with_host(device, *host);
+    if (!hosted) return device;  // nor does this happen to any
+    hosted->origins["host"] = {TargetOrigin::Kind::chosen, "kind " + kind->name};
+    return std::move(*hosted);
 }
 
 }  // namespace heddle

@@ -134,7 +134,6 @@ private:
         for (const DeviceBuffer& buffer : package_.buffers) {
             Json entry = {{"bytes", buffer.bytes}};
             if (!buffer.content.empty()) entry["weights"] = weights_.add(buffer.content);
-            if (buffer.filling && *buffer.filling != 0) entry["fill"] = *buffer.filling;
             buffers.push_back(std::move(entry));
         }
         json_["weights"] = weights_.empty() ? Json(nullptr) : Json{{"file", "weights.bin"}};

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "backends/wgsl/wgsl_checks.h"
 #include "backends/wgsl/wgsl_shader.h"
 
 namespace heddle::webgpu {
@@ -21,16 +22,6 @@ constexpr int64_t status_words = 8;
 constexpr int64_t least_bytes = 16;
 
 int64_t round_up(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
-
-// A pattern of words that holds the filling in each of its elements.
-uint32_t pattern_of(DType dtype, double filling) {
-    TensorData one(dtype, {1});
-    one.set_real(0, filling);
-    uint32_t word = 0;
-    auto* bytes = reinterpret_cast<std::byte*>(&word);
-    for (int64_t i = 0; i < 4; i++) bytes[i] = one.data()[i % std::min<int64_t>(4, heddle::bytes(dtype))];
-    return word;
-}
 
 Diagnostic beyond(std::string summary, const std::string& launch, int64_t most, int64_t found) {
     return {.code = "webgpu.limit",
@@ -65,8 +56,7 @@ public:
         if (auto done = check_sizes(); !done) return fail(std::move(done.error()));
         for (const DeviceBuffer& buffer : package_.buffers) {
             const bool shared = std::ranges::all_of(buffer.holds, [&](int32_t b) {
-                const Buffer::Kind kind = plan_.buffers[static_cast<size_t>(b)].kind;
-                return kind == Buffer::Kind::workspace || kind == Buffer::Kind::margins;
+                return plan_.buffers[static_cast<size_t>(b)].kind == Buffer::Kind::workspace;
             });
             if (shared) package_.workspace_bytes += buffer.bytes;
         }
@@ -91,7 +81,6 @@ private:
             const auto bytes = static_cast<size_t>(buffer.bytes);
             if (buffer.kind == Buffer::Kind::constant) made.content = {buffer.constant->data(), bytes};
             if (buffer.kind == Buffer::Kind::prepared) made.content = {package_.prepared[b].get(), bytes};
-            if (buffer.kind == Buffer::Kind::margins) made.filling = pattern_of(buffer.dtype, buffer.filling);
         }
         share_workspace();
         add_ports();
@@ -209,6 +198,7 @@ private:
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
             values.push_back(buffer.base / heddle::bytes(buffer.dtype));
         }
+        if (auto fine = backends::check_wgsl_integers(tree, launch.numbers); !fine) return fine;
         for (size_t i = 0; i < launch.numbers.size(); i++) {
             int64_t value = launch.numbers[i];
             if (tree.numbers[i].dtype == DType::float64)

@@ -18,7 +18,6 @@ namespace heddle::webgpu {
 struct DeviceBuffer {
     int64_t bytes = 0;                   // a multiple of 4
     std::span<const std::byte> content;  // what it holds at first: a weight; may be shorter
-    std::optional<uint32_t> filling;     // every word at first: margins
     std::vector<int32_t> holds;          // of the plan's buffers; none: what kernels report, or arrays of workgroups
 };
 

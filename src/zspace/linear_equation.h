@@ -37,13 +37,15 @@ template <typename Atom>
 struct RadixDigit {
     Atom atom;
     int64_t factor = 1, extent = 1;
+    bool reversed = false;  // of a mixed radix: its factor was negative, and the digit is extent - 1 - atom
 };
 
 template <typename Atom>
 using RadixDigits = InlineVector<RadixDigit<Atom>, 4>;
 
-// Whether a sum of terms takes each value of 0 <= value < extent once: sorted by factor, the first is 1 and each other
-// one the product of the extents before it. Then atom == value // factor % extent.
+// Whether a sum of terms, less its least value, takes each value of 0 <= value < extent once: sorted by the size of the
+// factor, the first is 1 and each other one the product of the extents before it. Then a digit is value // factor %
+// extent, and it is the atom, or the other way round.
 template <typename Atom>
 struct MixedRadix {
     RadixDigits<Atom> digits;  // innermost first
@@ -56,6 +58,10 @@ struct MixedRadix {
 template <typename Atom>
 MixedRadix<Atom> mixed_radix(RadixDigits<Atom> digits) {
     MixedRadix<Atom> radix{std::move(digits)};
+    for (RadixDigit<Atom>& digit : radix.digits) {
+        digit.reversed = digit.factor < 0;
+        if (digit.reversed && digit.factor != INT64_MIN) digit.factor = -digit.factor;
+    }
     std::ranges::sort(radix.digits, {}, [](const auto& d) { return std::pair(d.factor, d.extent); });
     for (const RadixDigit<Atom>& digit : radix.digits) {
         const auto next = checked_multiply(radix.extent, digit.extent);

@@ -188,6 +188,31 @@ TEST(Embedding, ACompileIsToldAndCanBeEnded) {
     EXPECT_TRUE(stages.empty());
 }
 
+TEST(Embedding, AnInputThatHasAValueMayBeGiven) {
+    const Runtime runtime = tests::runtime();
+    const Model model = parsed(runtime, weighted_model());
+    ASSERT_EQ(model.inputs().size(), 1u);
+    ASSERT_EQ(model.initializers().size(), 1u);
+    EXPECT_EQ(model.initializers()[0].name, "w");
+    const float x[] = {10, 20, 30}, w[] = {-1, 0, 1};
+    const Tensor first = Tensor::of(x, {3}), second = Tensor::of(w, {3});
+    EXPECT_EQ(model.run({first}).value()[0].as<float>()[2], 33);
+    const Model with = model.with_initializers({"w"}).value();
+    ASSERT_EQ(with.inputs().size(), 2u);
+    EXPECT_TRUE(with.initializers().empty());
+    EXPECT_EQ(with.run({first, second}).value()[0].as<float>()[2], 31);
+    EXPECT_EQ(code_of(model.with_initializers({"x"})), "api.argument");
+    EXPECT_EQ(code_of(with.run({first})), "api.count");
+}
+
+TEST(Embedding, MoreWorkThanARuntimeAllowsIsRefused) {
+    RuntimeOptions options;
+    options.work = 2;
+    const float x[] = {10, 20, 30};
+    EXPECT_EQ(code_of(parsed(tests::runtime(options), weighted_model()).run({Tensor::of(x, {3})})),
+              "evaluate.too_much_work");
+}
+
 TEST(Embedding, ProgramsAreKeptOnDiskWhereThatIsAsked) {
     const TestFolder folder;
     const std::string bytes = perceptron().bytes;

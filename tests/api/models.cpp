@@ -104,6 +104,15 @@ std::string table_model() {
     return text.bytes();
 }
 
+std::string weighted_model() {
+    ModelText text;
+    text.inputs = {{"x", {"3"}}, {"w", {"3"}}};
+    text.outputs = {{"y", {"3"}}};
+    text.initializers = {onnx::tensor_message("w", 1, {3}, onnx::raw_floats({1, 2, 3}))};
+    text.nodes = {{"Add", {"x", "w"}, {"y"}}};
+    return text.bytes();
+}
+
 std::string one_node_of(const std::string& operator_type) {
     ModelText text;
     text.inputs = {{"x", {"4"}}};

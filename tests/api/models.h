@@ -23,6 +23,8 @@ std::string image_model();
 std::string reshape_model();
 // y = Gather(table[5, 300], indices[n]).
 std::string table_model();
+// y = x[3] + w[3], where w is an input that has the value 1, 2, 3.
+std::string weighted_model();
 std::string one_node_of(const std::string& operator_type);
 
 }  // namespace heddle::tests

@@ -114,6 +114,11 @@ std::string run(const Loaded& library, const TensorData& x, TensorData& y, int32
     return message;
 }
 
+TEST(Programs, AnOpenDimensionIsTakenFromAnInput) {
+    const ProgramRequest request{.name = "rows", .dimensions = {{"n", 2, 3, 1}, {"other", 1, 4, 1}}, .targets = {Target()}, .graph = network};
+    EXPECT_EQ(code_of(make_program(request)), "artefact.dimension");
+}
+
 TEST(Targets21, OneArtefactHasFunctionsInObjectCodeAndInCForSeveralTargets) {
     const TestFolder folder;
     auto program = make_system_program(request_for({"h=cpu0", "s=c0", "t=cc", "y=cpu0"}));

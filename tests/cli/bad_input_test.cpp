@@ -61,7 +61,7 @@ TEST_F(BadInput, programs_that_cannot_be_exported) {
     expect_error({"compile", model_, "-o", out}, "onnx.unbound_dimension", {"batch"});
     expect_error({"compile", model_, "-o", out, "--bind", "batch=8:1"}, "artefact.range", {"batch=8:1"});
     expect_error({"compile", model_, "-o", out, "--bind", "batch=1:100000"}, "artefact.too_many_sizes", {"batch"});
-    expect_error({"compile", model_, "-o", out, "--bind", "batch=1,other=1:4"}, "artefact.dimension", {"'other'"});
+    expect_error({"compile", model_, "-o", out, "--bind", "batch=1,other=1:4"}, "cli.unknown_dimension", {"'other'"});
     expect_error({"compile", model_, "-o", out, "--bind", "batch=1", "--cc", "no-such-compiler"}, "artefact.compiler",
                  {"no-such-compiler"});
     expect_error({"compile", model_, "-o", out, "--bind", "batch=1", "--cc-flag", "--no-such-flag"},
@@ -90,7 +90,7 @@ TEST_F(BadInput, more_memory_than_there_is) {
     }
     std::string x = array("x.npy", DType::float32, {1});
     expect_error({"run", "--call", "y = expand(x, shape: [1000000, 1000000])", "--input", "x=" + x},
-                 "cli.out_of_memory");
+                 "runtime.out_of_memory", {"'y'"});
 }
 
 // Sizes that a file claims: what is more than allowed is said before anything is computed.
@@ -268,6 +268,22 @@ TEST_F(BadInput, templates_that_no_size_makes_right) {
     for (const char* body :
          {"y[@n] = x[max(@n - 1, 0)]", "y[@n] = $n >= 3 ? x[@n] : x[@n + 1]", "y[@n] = x[@n + 1] ?? 0"})
         EXPECT_EQ(check(body).status, 0) << body;
+}
+
+TEST_F(BadInput, CheckSaysWhatItHasNotSeenToWork) {
+    const std::string head = "t:\n  inputs: {x: \"$T[$n, $m]\"", tail = "  index: \"[$n, $m]\"\n  outputs: {y: \"$T\"}\n";
+    auto unknown = heddle({"check", write("huge.yaml", head + "}\n  constraints: {require: [[\"$n == 1000\", \"no\"]]}\n" +
+                                                           tail + "  body: \"y = x\"\n")});
+    EXPECT_EQ(unknown.status, 3);
+    EXPECT_CONTAINS(unknown.errors, "rewrite.not_shown");
+    EXPECT_CONTAINS(unknown.output, "not shown to work");
+    auto unused = heddle({"check", write("unused.yaml", head + ", b: \"$T[$n, $m]\"}\n" + tail + "  body: \"y = x\"\n")});
+    EXPECT_EQ(unused.status, 0);
+    EXPECT_CONTAINS(unused.errors, "warning[language.unused]: the input `b`");
+    auto wrong = heddle({"check", write("bools.yaml", head + "}\n" + tail + "  body: \"y = x * (x > 0)\"\n")});
+    EXPECT_EQ(wrong.status, 1);
+    std::filesystem::create_directories(path("empty"));
+    expect_error({"check", path("empty")}, "cli.nothing_to_check", {"empty"});
 }
 
 TEST_F(BadInput, Metakernels20SeveralErrorsComeInOneRun) {

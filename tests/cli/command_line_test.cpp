@@ -113,7 +113,17 @@ TEST_F(CommandLine, the_version_says_what_this_is) {
     EXPECT_EQ(text.status, 0);
     for (const Json& part : {json["version"], json["commit"], json["llvm"], json["target"]["triple"]})
         EXPECT_CONTAINS(text.output, part.get<std::string>());
-    EXPECT_CONTAINS(file_text(in_source("LICENSE")), "Apache License");
+    EXPECT_CONTAINS(file_text(in_source("LICENSE")), "Version 2.0, January 2004");
+}
+
+TEST_F(CommandLine, versions_and_help_by_the_words_that_others_use) {
+    const std::string version = heddle({"--version"}).output;
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"-V"}, {"version"}})
+        EXPECT_EQ(heddle(words).output, version) << words[0];
+    EXPECT_EQ(heddle({"help"}).output, heddle({"--help"}).output);
+    for (const std::string& command : commands())
+        EXPECT_EQ(heddle({"help", command}).output, heddle({command, "--help"}).output) << command;
+    EXPECT_CONTAINS(heddle({"help", "rn"}).errors, "did you mean run?");
 }
 
 TEST_F(CommandLine, alone_it_prints_its_help) {
@@ -133,6 +143,22 @@ TEST_F(CommandLine, help_fits_a_terminal) {
         std::istringstream lines(outcome.output);
         for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
     }
+}
+
+TEST_F(CommandLine, a_profile_is_of_warm_runs_and_says_of_what) {
+    const std::string file = path("profile.json");
+    const auto outcome = call("softmax(exp(x))", {"--profile", file});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_CONTAINS(outcome.output, "medians of 10 warm runs");
+    const Json rows = Json::parse(file_text(file));
+    ASSERT_FALSE(rows.empty());
+    EXPECT_EQ(rows[0]["runs"], 10);
+    EXPECT_LE(rows[0]["least_microseconds"], rows[0]["microseconds"]);
+    EXPECT_CONTAINS(rows[0]["operators"].get<std::string>(), "softmax");
+    EXPECT_EQ(rows[0]["reads"], Json{"x: float32[3]"});
+    EXPECT_EQ(rows[0]["writes"], Json{"result: float32[3]"});
+    const auto repeated = call("exp(x)", {"--profile", file, "--repeat", "7"});
+    EXPECT_CONTAINS(repeated.output, "medians of 7 warm runs");
 }
 
 TEST_F(CommandLine, near_names_are_suggested) {
@@ -158,7 +184,8 @@ TEST_F(CommandLine, what_cannot_be_parsed_is_told_as_it_was_asked_for) {
     expect_usage_error({"run", "--random"}, "cli.usage", "--random");
     expect_usage_error({"compare", "m.onnx"}, "cli.usage", "--with");
     expect_usage_error({"graph", "m.onnx", "--environment", "loom"}, "cli.usage", "--validate");
-    expect_usage_error({"completion", "fish"}, "cli.usage", "bash");
+    expect_usage_error({"completion", "tcsh"}, "cli.usage", "bash");
+    expect_usage_error({"run", "m.onnx", "--random", "abc"}, "cli.usage", "--random takes no 'abc'");
     expect_usage_error({"explain"}, "cli.usage", "heddle explain --help");
     // Before the command it is for the command.
     const auto outcome = heddle({"--format", "json", "run"});
@@ -197,7 +224,7 @@ TEST_F(CommandLine, values_are_completed) {
     EXPECT_EQ(completed({"heddle", "run", "--backend", "=", "c"}), Words{"cpu"});
     EXPECT_EQ(completed({"heddle", "run", "--backend", "="}), (Words{"cpu", "reference"}));
     EXPECT_EQ(completed({"heddle", "compare", "m.onnx", "--with", "u"}), Words{"unfused"});
-    EXPECT_EQ(completed({"heddle", "completion", ""}), (Words{"bash", "zsh"}));
+    EXPECT_EQ(completed({"heddle", "completion", ""}), (Words{"bash", "fish", "zsh"}));
     // Files are the shell's.
     EXPECT_EQ(completed({"heddle", "run", ""}), Words{});
     EXPECT_EQ(completed({"heddle", "run", "--library", "-"}), Words{});

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "command_test.h"
+#include "equations/passes.h"
 #include "helpers/source_folder.h"
 
 namespace heddle {
@@ -21,6 +22,25 @@ protected:
         return Json::parse(outcome.output, nullptr, false);
     }
 };
+
+// A window whose coordinates are clamped has no common start; what a point reads has a box all the same.
+TEST_F(Explain, a_clamped_window_says_what_a_point_reads) {
+    const std::string blur = write("blur.yaml", R"yaml(blur:
+  inputs: {d: "float32[$h, $w]"}
+  index: "[$h, $w]"
+  outputs: {y: float32}
+  body: "y = sum(i < 3, j < 5 : d[clamp(@h + i - 1, 0, $h - 1), min(max(@w + j - 2, 0), $w - 1)])"
+)yaml");
+    const Json point = json({"blur", "d=float32[16, 20]", "--library", blur})["operations"][0]["point"];
+    EXPECT_EQ(point["index"], (Json{{"h", 8}, {"w", 10}}));
+    EXPECT_EQ(point["inputs"][0]["start"], (Json{7, 8}));
+    EXPECT_EQ(point["inputs"][0]["end"], (Json{10, 13}));
+    EXPECT_CONTAINS(heddle({"explain", "blur", "d=float32[16, 20]", "--library", blur}).output,
+                    "at [h = 8, w = 10] it reads d[7:10, 8:13]");
+    // Where the projection says it, or everything is read, nothing is added.
+    EXPECT_TRUE(json({"conv", "X=float32[1,2,9,9]", "W=float32[3,2,3,3]"})["operations"][0]["point"].is_null());
+    EXPECT_TRUE(json({"softmax", "x=float32[4, 5]"})["operations"][0]["point"].is_null());
+}
 
 TEST_F(Explain, a_strided_window_shows_start_and_extent) {
     Json found = json({"conv", "X=float32[1,2,9,9]", "W=float32[3,2,3,3]", "strides=2"});
@@ -238,6 +258,31 @@ TEST_F(Explain, Flavours7TheKernelMatrix) {
     EXPECT_CONTAINS(outcome.errors, "error[flavours.contradiction]");
     outcome = heddle({"explain", "--library", wrong, "--kernels", "hidden"});
     EXPECT_EQ(outcome.status, 1);
+}
+
+TEST_F(Explain, the_system_behind_a_pass) {
+    const std::vector<std::string> softmax = {"explain", "softmax", "x=float32[8, 100]"};
+    const auto with = [&](const char* option) {
+        auto words = softmax;
+        words.emplace_back(option);
+        return heddle(words);
+    };
+    const std::string plain = with("--equations").output;
+    EXPECT_EQ(plain.find("equations after common-subexpressions"), std::string::npos);
+    const std::string one = with("--equations=common-subexpressions").output;
+    EXPECT_CONTAINS(one, "equations after common-subexpressions\n  system");
+    EXPECT_CONTAINS(one, "equations after substitution\n");
+    EXPECT_CONTAINS(with("--equations=sweeps").output, "equations after sweeps: nothing has changed\n");
+    Json found = json({"softmax", "x=float32[8, 100]", "--equations=all"});
+    EXPECT_EQ(found["equations"]["passes"][0]["pass"], "prune");
+    EXPECT_GE(found["equations"]["passes"].size(), equations::passes().size());
+}
+
+TEST_F(Explain, there_is_no_such_pass) {
+    const auto outcome = heddle({"explain", "softmax", "x=float32[8, 100]", "--equations=hoisting"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_CONTAINS(outcome.errors, "explain.pass");
+    EXPECT_CONTAINS(outcome.errors, "common-subexpressions");
 }
 
 }  // namespace

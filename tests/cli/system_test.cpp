@@ -5,6 +5,8 @@
 
 #include "command_test.h"
 #include "helpers/running.h"
+#include "target/facts.h"
+#include "target/target.h"
 
 namespace heddle {
 namespace {
@@ -38,8 +40,9 @@ TEST_F(SystemCommand, runs_on_several_kinds_of_device_as_on_one) {
         const auto outcome =
             run({"--output-dir", path("several"), "--system", system_, "--place", std::string("s=") + device});
         ASSERT_EQ(outcome.status, 0) << outcome.errors;
-        EXPECT_CONTAINS(outcome.output,
-                        "1 launches, " + std::string(device == std::string("cc") ? "0" : "2") + " copies");
+        EXPECT_CONTAINS(outcome.output, std::string("1 functions on other devices, ") +
+                                            (device == std::string("cc") ? "0" : "2") + " copies");
+        EXPECT_EQ(outcome.output.find("; 0 launches"), std::string::npos) << outcome.output;
         const auto one = read_npy(path("one/output_0.npy")), several = read_npy(path("several/output_0.npy"));
         ASSERT_TRUE(one && several);
         for (int64_t i = 0; i < one->size(); i++) EXPECT_NEAR(several->real_at(i), one->real_at(i), 1e-6);
@@ -59,7 +62,27 @@ TEST_F(SystemCommand, says_where_all_is_and_why) {
     EXPECT_EQ(json["placement"]["copies"].size(), 2u);
     EXPECT_EQ(json["placement"]["functions"].size(), 2u);
     EXPECT_EQ(json["placement"]["run"]["copies"], 2);
-    EXPECT_EQ(json["launches"], 1);
+    EXPECT_EQ(json["placement"]["run"]["device_launches"], 1);
+    EXPECT_GE(json["launches"].get<int>(), 2);  // of both functions
+}
+
+TEST_F(SystemCommand, runs_where_the_system_names_the_cpu_that_this_is) {
+    for (const std::string& cpu : cpus_within(detect_host().arch, features_of(detect_host()))) {
+        const auto one =
+            write("one.json", R"({"kind": "machine", "devices": {"a": {"target": {"cpu": ")" + cpu + R"("}}}})");
+        const auto outcome = run({"--system", one});
+        EXPECT_EQ(outcome.status, 0) << cpu << outcome.errors;
+        EXPECT_EQ(outcome.output.find("; 0 launches"), std::string::npos) << outcome.output;
+    }
+}
+
+TEST_F(SystemCommand, a_device_without_a_host_gets_that_of_its_kind) {
+    const auto outcome = run({"--system", R"({"kind": "cuda", "arch": "sm_90"})"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_CONTAINS(outcome.errors, "devices.missing_kind");
+    EXPECT_EQ(outcome.errors.find("give the target a host"), std::string::npos) << outcome.errors;
+    const auto explained = heddle({"targets", R"({"kind": "cuda", "arch": "sm_90"})", "--explain"});
+    EXPECT_CONTAINS(explained.output, "default of kind cuda");
 }
 
 TEST_F(SystemCommand, explains_where_an_operator_is_placed) {

@@ -26,6 +26,56 @@ TEST_F(TargetsCommand, lists_all_tags) {
     EXPECT_EQ(json["aws/c5"]["level"], "device");
 }
 
+TEST_F(TargetsCommand, says_for_what_code_is_made_and_looks_for_words) {
+    const std::string text = heddle({"targets"}).output;
+    const size_t code = text.find("Machine code and C"), none = text.find("No code yet"),
+                 systems = text.find("Machines and");
+    EXPECT_LT(code, text.find("  aws/c5 "));
+    EXPECT_LT(text.find("  aws/c5 "), systems);
+    EXPECT_LT(none, text.find("  nvidia/t4 "));
+    const Json json = Json::parse(heddle({"targets", "--format", "json"}).output);
+    for (const auto& [name, reach] : {std::pair("aws/c5", "machine code"), std::pair("nvidia/t4", "none"),
+                                      std::pair("webgpu/default", "page"), std::pair("apple/m1", "its processors")})
+        EXPECT_EQ(json[name]["code"], reach) << name;
+    const auto found = heddle({"targets", "raspberry"});
+    EXPECT_EQ(found.status, 0) << found.errors;
+    EXPECT_CONTAINS(found.output, "arm/rasp5");
+    EXPECT_CONTAINS(found.output, "raspberry/pico2");
+    EXPECT_EQ(found.output.find("aws/"), std::string::npos);
+    const auto one = Json::parse(heddle({"targets", "beaglebone", "--format", "json"}).output);
+    EXPECT_EQ(one.size(), 1u);
+    EXPECT_EQ(heddle({"targets", "nosuchthing"}).status, 1);
+    EXPECT_EQ(heddle({"targets", "raspberry", "--explain"}).status, 1);
+}
+
+TEST_F(TargetsCommand, a_foreign_target_names_its_compiler) {
+    const std::string model = write("model.onnx", perceptron()), old = std::getenv("PATH");
+    ASSERT_EQ(setenv("PATH", path("empty").c_str(), 1), 0);
+    const auto compile = [&](const char* target) {
+        return heddle(
+                   {"compile", model, "--bind", "batch=1", "--target", target, "--emit", "object", "-o", path("out")})
+            .errors;
+    };
+    const std::pair<const char*, const char*> rows[] = {{"aarch64", "aarch64-linux-gnu"},
+                                                        {"armv7-neon", "arm-linux-gnueabihf"},
+                                                        {"riscv64-gc", "riscv64-linux-gnu"},
+                                                        {"st/nucleo-f446re", "arm-none-eabi"}};
+    for (const auto& [target, compiler] : rows) {
+        const std::string said = compile(target);
+        EXPECT_CONTAINS(said, "error[cli.cross_compiler]");
+        EXPECT_CONTAINS(said, "--cc " + std::string(compiler) + "-gcc");
+        EXPECT_CONTAINS(said, "Debian's package gcc-" + std::string(compiler));
+        EXPECT_CONTAINS(said, "--emit c");
+    }
+    // One that is there is taken.
+    std::filesystem::create_directories(path("bin"));
+    write("bin/aarch64-linux-gnu-gcc", "#!/bin/sh\necho no compiler at all; exit 3\n");
+    std::filesystem::permissions(path("bin/aarch64-linux-gnu-gcc"), std::filesystem::perms::owner_all);
+    ASSERT_EQ(setenv("PATH", path("bin").c_str(), 1), 0);
+    EXPECT_CONTAINS(compile("aarch64"), "'aarch64-linux-gnu-gcc' did not make");
+    ASSERT_EQ(setenv("PATH", old.c_str(), 1), 0);
+}
+
 TEST_F(TargetsCommand, describes_one_and_says_who_says_what) {
     const CommandOutcome one = heddle({"targets", "nvidia/jetson-nano:cuda"});
     ASSERT_EQ(one.status, 0) << one.errors;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "equations/fusion.h"
+#include "equations/passes.h"
 #include "system_builder.h"
 
 namespace heddle::equations::testing {

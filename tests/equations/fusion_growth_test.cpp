@@ -5,6 +5,7 @@
 
 #include "equations/fusion_groups.h"
 #include "equations/pass_support.h"
+#include "equations/passes.h"
 #include "system_builder.h"
 
 namespace heddle::equations::testing {

@@ -1,6 +1,7 @@
 // Decisions, launch batches, the text of a partition.
 #include <gtest/gtest.h>
 
+#include "equations/passes.h"
 #include "equations/system_text.h"
 #include "helpers/run_system.h"
 #include "partition_checker.h"

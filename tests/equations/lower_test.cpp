@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "graph_builder.h"
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/system.h"
 #include "equations/system_text.h"
 #include "helpers/run_system.h"

@@ -1,7 +1,7 @@
 // What is worked out once for each place that data, or several axes, choose.
 #include <gtest/gtest.h>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 #include "sound.h"
 #include "system_builder.h"

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/kept_steps.h"
 #include "equations/scatter.h"
 

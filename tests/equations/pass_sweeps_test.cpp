@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 
 namespace heddle::equations {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "equations/common_axes.h"
 #include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/kept_steps.h"
 #include "equations/pass_support.h"
 #include "sound.h"
@@ -26,7 +27,7 @@ TEST(PassNames, SoftmaxExponentialIsNamedOnce) {
     b.output(b.pointwise({4, 8}, [&](const Coordinates& i) {
         return b.times(power(i), b.apply(ScalarOp::reciprocal, {b.read_broadcast(sum, i)}));
     }));
-    name_expensive(b.system);
+    name_common_subexpressions(b.system);
     expect_sound(b.system);
     EXPECT_EQ(live(b.system), 4u);
     int exponentials = 0;
@@ -46,7 +47,7 @@ TEST(PassNames, WhatASelectionKeepsInBoundsIsNotComputedEverywhere) {
     };
     b.output(b.pointwise({4}, half));
     b.output(b.pointwise({4}, [&](const Coordinates& i) { return b.plus(half(i), b.number(1)); }));
-    name_expensive(b.system);
+    name_common_subexpressions(b.system);
     expect_sound(b.system);
     EXPECT_EQ(live(b.system), 2u);
 }

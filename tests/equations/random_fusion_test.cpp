@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "equations/common_axes.h"
+#include "equations/passes.h"
 #include "evaluate/compare.h"
 #include "helpers/run_system.h"
 #include "partition_checker.h"
@@ -50,12 +51,13 @@ std::string difference(const RandomSystem& random, bool exact, const System& fus
     return "";
 }
 
-Trial trial(uint64_t seed, bool exact, const Damage& damage = {}, int operations = 12) {
+Trial trial(uint64_t seed, bool exact, const Damage& damage = {}, int operations = 12,
+            const OptimiseOptions& options_of_passes = {}) {
     Trial result;
     RandomSystem random = random_system(seed, operations, exact);
     if (random.system.outputs.empty()) return result;
     System fused = random.system;
-    optimise(fused);
+    optimise(fused, options_of_passes);
     if (damage.system) result.damaged = damage.system(fused);
     if (auto sound = verify(fused); !sound) return {result.damaged, "verify: " + render(sound.error())};
     FusionOptions options;
@@ -78,6 +80,16 @@ TEST(RandomFusion, FusedIsUnfused) {
 TEST(RandomFusion, MovementAndElementwiseBitForBit) {
     for (uint64_t seed = 20000; seed < 20200; seed++) {
         ASSERT_EQ(trial(seed, true).difference, "") << "seed " << seed;
+    }
+}
+
+// No pass relies on what another one has done.
+TEST(RandomFusion, EachPassMayBeSwitchedOff) {
+    for (const Pass& pass : passes()) {
+        for (uint64_t seed = 40000; seed < 40012; seed++) {
+            const Trial result = trial(seed, false, {}, 12, {.without = {pass.name}});
+            ASSERT_EQ(result.difference, "") << "without " << pass.name << ", seed " << seed;
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "equations/fusion.h"
+#include "equations/passes.h"
 #include "helpers/run_system.h"
 #include "partition_checker.h"
 

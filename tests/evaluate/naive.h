@@ -265,8 +265,14 @@ private:
             if (!value) return value;
             v.push_back(*value);
         }
-        v.resize(2);
+        v.resize(3);
         DType dtype = body_.node(node.operands[0]).dtype;
+        if (node.op == ScalarOp::multiply_add) {
+            const double a = v[0].real, b = v[1].real, c = v[2].real;
+            const bool single = dtype == DType::float32;
+            return NaiveValue{
+                0, single ? fmaf(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c)) : fma(a, b, c)};
+        }
         if (is_float(dtype)) return float_scalar(node, dtype, v[0].real, v[1].real);
         return integer_scalar(node, dtype, v[0].integer, v[1].integer);
     }

@@ -53,7 +53,7 @@ void check_op(ScalarOp op, DType dtype) {
     BodyBuilder b;
     auto i = b.variable("i", inputs[0].size());
     std::vector<NodeId> operands = {b.read(0, dtype, {b.at(i)})};
-    if (info(op).operands == 2) operands.push_back(b.read(1, dtype, {b.at(i)}));
+    while (operands.size() < static_cast<size_t>(info(op).operands)) operands.push_back(b.read(1, dtype, {b.at(i)}));
     NodeId value = b.scalar(op, operands);
     b.equation(0, {i}, {b.at(i)}, value);
     std::vector<TensorData> found = {TensorData(b.type(value), {inputs[0].size()})}, expected = {found[0].clone()};

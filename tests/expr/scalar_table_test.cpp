@@ -165,7 +165,7 @@ TEST(ScalarTable, ValuesAreTheEvaluators) {
     for (const ScalarOpInfo& row : all_scalar_ops()) {
         for (DType dtype : {DType::float64, DType::int64, DType::boolean}) {
             const bool has_value = is_float(dtype) ? row.real != nullptr : row.integer != nullptr;
-            if (!accepts(row.op, dtype) || is_complex(row.op)) continue;
+            if (!accepts(row.op, dtype) || is_complex(row.op) || row.operands == 3) continue;
             ASSERT_TRUE(has_value) << row.name << " " << name(dtype);
             const double low = is_bool(dtype) ? 0 : -20, high = is_bool(dtype) ? 2 : 20;
             const auto a = samples(random, !is_float(dtype), low, high),

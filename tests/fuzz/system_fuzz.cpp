@@ -1,5 +1,6 @@
 // A system of equations.
 #include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/system.h"
 #include "fuzz.h"
 

@@ -56,5 +56,22 @@ guarded: {inputs: {x: "$T[]"}, index: "[]", outputs: {y: "$T"}, body: "y = x > 0
     }
 }
 
+TEST(Gradient, EachOperandOfAMultiplyAddHasItsShare) {
+    const Library own = library_with(R"yaml(
+first: {inputs: {x: "$T[]"}, index: "[]", outputs: {y: "$T"}, body: "y = fma(x, 3, 2)"}
+second: {inputs: {x: "$T[]"}, index: "[]", outputs: {y: "$T"}, body: "y = fma(5, x, 2)"}
+third: {inputs: {x: "$T[]"}, index: "[]", outputs: {y: "$T"}, body: "y = fma(5, 3, -x)"}
+all: {inputs: {x: "$T[]"}, index: "[]", outputs: {y: "$T"}, body: "y = fma(x, x * x, x)"}
+)yaml");
+    const std::pair<const char*, double> slopes[] = {{"first", 3}, {"second", 5}, {"third", -1}, {"all", 13}};
+    for (const auto& [name, slope] : slopes) {
+        SCOPED_TRACE(name);
+        auto graph = build_program(std::make_shared<SourceText>("case", fmt::format("y = {}(x)", name)), own,
+                                   {{"x", {DType::float64, {}}}});
+        ASSERT_TRUE(graph) << render(graph.error());
+        expect_slope(*graph, 2, slope);
+    }
+}
+
 }  // namespace
 }  // namespace heddle::gradient

@@ -3,7 +3,7 @@
 
 #include "compiled.h"
 #include "differences.h"
-#include "equations/fusion.h"
+#include "equations/passes.h"
 
 namespace heddle::gradient {
 namespace {
@@ -78,7 +78,7 @@ std::vector<Case> scan_cases() {
           {"d", {1, 2, 3, 2}},
           {"b", {1, 2, 3}}}},
         {"y, z = rnn(x, w, r)", {x, {"w", {1, 3, 4}}, r}},
-        {"y, z = rnn(x, w, r, b, cast(l, to: int32), h, backward: true, activation: 'Softplus')",
+        {"y, z = rnn(x, w, r, b, cast(l, to: int32), h, backward: true, activations: ['Softplus'])",
          {x, {"w", {1, 3, 4}}, r, b, lengths, h}},
         {"y, z = gru(x, w, r)", {x, {"w", {1, 9, 4}}, {"r", {1, 9, 3}}}},
         {"y, z, c = lstm(x, w, r, b, cast(l, to: int32), h, c, p)",

@@ -3,6 +3,7 @@
 
 #include "backends/llvm/llvm_backend.h"
 #include "equations/fusion.h"
+#include "equations/passes.h"
 #include "helpers/run_system.h"
 #include "evaluate/compare.h"
 #include "differences.h"

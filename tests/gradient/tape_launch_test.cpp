@@ -52,7 +52,8 @@ TEST(CompileJobs12, ATapeIsAddressedByIndexPoints) {
         const Graph graph = program_of(shape);
         auto passes = gradient::split(graph, {graph.inputs, graph.inputs, {.kind = TapePolicy::Kind::save_all}});
         ASSERT_TRUE(passes) << render(passes.error());
-        ASSERT_FALSE(passes->tape.entries.empty());
+        const bool is_empty = std::ranges::find(shape, 0) != shape.end();  // then nothing is computed, nor kept
+        ASSERT_EQ(passes->tape.entries.empty(), is_empty);
         auto whole = gradient(graph, graph.inputs);
         ASSERT_TRUE(whole) << render(whole.error());
         std::vector<TensorData> feeds;

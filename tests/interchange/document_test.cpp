@@ -208,7 +208,7 @@ TEST(Documents, OperatorsAreAppliedAgain) {
 std::vector<GraphDocument> documents_of_each() {
     TensorType matrix{DType::float32, {6, 8}};
     const std::vector<std::pair<std::string, std::vector<ProgramInput>>> cases = {
-        {"concat([x, y, x], axis: -1)", {{"x", matrix, {3, 4}}, {"y", {DType::float32, {6, 0}}}}},
+        {"concat([x, y, x], axis: -1)", {{"x", matrix, {3, 4}}, {"y", {DType::float32, {6, 2}}}}},
         {"concat([x], axis: 0)", {{"x", matrix}}},
         {"stack([x, y], axis: 1)", {{"x", matrix}, {"y", matrix, {-7, 7}}}},
         {"p = split(x, chunk: 3, axis: 1); y = concat([p[2], p[0], p[1]], axis: 1)", {{"x", matrix, {5, 6}}}},
@@ -311,6 +311,12 @@ TEST(Documents, WhatCannotBeAppliedAgainIsSaid) {
     Validation validation = validate(document, {dialect("heddle"), &library(), nullptr});
     ASSERT_EQ(validation.not_applied_again.size(), 1u);
     EXPECT_NE(validation.not_applied_again[0].find("another operation of its use reads"), std::string::npos);
+    // An operation without points reads nothing, so the document does not say which tensor it was of.
+    auto empty = called("concat([x, y, x], axis: 1)", {{"x", {DType::float32, {6, 8}}}, {"y", {DType::float32, {6, 0}}}});
+    ASSERT_TRUE(empty) << render(empty.error());
+    validation = validate(*empty, {dialect("heddle"), &library(), nullptr});
+    EXPECT_TRUE(validation.issues.empty()) << render(validation.issues);
+    EXPECT_EQ(validation.not_applied_again.size(), 1u);
 }
 
 // What reads a part of a tensor is applied to the whole tensor, as in graphs of ours, or to the part.

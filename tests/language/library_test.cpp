@@ -4,6 +4,7 @@
 #include "helpers/files.h"
 #include "helpers/source_folder.h"
 #include "language/library.h"
+#include "language/unused.h"
 
 #include <algorithm>
 #include <fstream>
@@ -308,6 +309,30 @@ TEST(Metakernels14, AFolderIsOneLibrary) {
     EXPECT_EQ(code_of(library.add_library(folder.path() / "double")), "language.duplicate_operator");
     EXPECT_EQ(code_of(library.add_library(folder.path() / "broken")), "language.unknown_name");
     EXPECT_EQ(code_of(library.add_library(folder.path() / "nothing")), "language.file");
+}
+
+// The names of what is said to be unused, with language.unused.
+std::string unused_in(const std::string& sections) {
+    Library library;
+    const auto added = library.add_source(source("t:\n" + sections));
+    EXPECT_TRUE(added) << (added ? "" : render(added.error()));
+    std::string names;
+    for (const Diagnostic& remark : unused_names(**library.find("t"))) {
+        EXPECT_EQ(remark.code, "language.unused");
+        const size_t quote = remark.summary.find('`') + 1;
+        names += (names.empty() ? "" : " ") + remark.summary.substr(quote, remark.summary.find('`', quote) - quote);
+    }
+    return names;
+}
+
+TEST(OperatorLibrary, WhatATemplateDoesNotUseIsRemarkedOn) {
+    const std::string head = "  inputs: {x: \"$T[$n]\", b: \"$T[$m]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n";
+    EXPECT_EQ(unused_in("  params: {k: \"int = 1\"}\n  let: \"$z = 3\"\n" + head + "  body: |\n    let q = x\n    y = x\n"), "k b z q");
+    EXPECT_EQ(unused_in("  params: {k: \"int = 1\"}\n  let: \"$z = $k\"\n" + head + "  body: |\n    let q = b[0] * $z\n    y = q\n"), "");
+    // For its shape or dtype alone.
+    EXPECT_EQ(unused_in("  inputs: {x: \"$T[$n]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n  body: \"y = 0\"\n"), "");
+    EXPECT_EQ(unused_in("  inputs: {x: \"$T[$n]\", b: \"$T[$n]?\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n"
+                        "  body: \"y = has(b) ? x : 0\"\n"), "");
 }
 
 }  // namespace

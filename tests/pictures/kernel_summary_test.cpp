@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "equations/passes.h"
 #include "helpers/library.h"
 #include "plan/plan.h"
 #include "symbolic/session.h"

@@ -1,10 +1,12 @@
 // Memory placement on random plans, and what the verifier must notice.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <random>
 
+#include "plan/kernel_former.h"
 #include "plan/memory.h"
 #include "plan/plan.h"
 
@@ -40,6 +42,46 @@ int32_t add_buffer(Plan& plan, Buffer::Kind kind, int64_t bytes) {
     return static_cast<int32_t>(plan.buffers.size() - 1);
 }
 
+// With margins at both ends of a dimension.
+int32_t add_buffer_with_margins(Plan& plan, int64_t inside, int64_t margin, double filling) {
+    const int32_t b = add_buffer(plan, Buffer::Kind::workspace, 4 * inside);
+    Buffer& buffer = plan.buffers.back();
+    buffer.storage.margin_before = buffer.storage.margin_after = {margin};
+    buffer.bytes += 8 * margin;
+    buffer.base = 4 * margin;
+    buffer.filling = buffer.storage.filling = filling;
+    return b;
+}
+
+// Behind all other launches, as in plans that are made.
+void add_fillings(Plan& plan) {
+    find_lifetimes(plan);
+    for (size_t b = 0; b < plan.buffers.size(); b++) {
+        const Buffer& buffer = plan.buffers[b];
+        if (!buffer.is_filled()) continue;
+        auto made = schedules::schedule(form_margins(buffer.storage, buffer.dtype), plan.target);
+        ASSERT_TRUE(made) << render(made.error());
+        const std::string key = schedules::key(made->tree, plan.target);
+        const auto known = std::ranges::find(plan.keys, key) - plan.keys.begin();
+        if (static_cast<size_t>(known) == plan.keys.size()) {
+            plan.keys.push_back(key);
+            plan.trees.push_back(std::make_shared<const schedules::Tree>(std::move(made->tree)));
+        }
+        plan.run[static_cast<size_t>(buffer.first)].push_back({.name = buffer.name + " margins",
+                                                               .tree = static_cast<int32_t>(known),
+                                                               .buffers = {static_cast<int32_t>(b)},
+                                                               .numbers = made->launch.numbers,
+                                                               .tasks = made->launch.tasks,
+                                                               .layout = true,
+                                                               .fills = true});
+    }
+}
+
+void place(Plan& plan, bool keep_all = false) {
+    add_fillings(plan);
+    place_memory(plan, keep_all);
+}
+
 Launch launch(const std::vector<int32_t>& inputs, int32_t output) {
     Launch launch{.name = "to " + std::to_string(output),
                   .tree = static_cast<int32_t>(inputs.size()) - 1,
@@ -72,10 +114,11 @@ Plan random_plan(uint32_t seed) {
                 size_t recent = std::min<size_t>(known.size(), 6);
                 inputs.push_back(known[known.size() - 1 - random() % recent]);
             }
-            bool margins = random() % 4 == 0;
-            int32_t output = add_buffer(plan, margins ? Buffer::Kind::margins : Buffer::Kind::workspace,
-                                        margins ? 512 : 4 * (1 + random() % 2'000));
-            if (margins) plan.buffers.back().filling = plan.buffers.back().storage.filling = random() % 2;
+            const auto elements = static_cast<int64_t>(1 + random() % 2'000);
+            const int32_t output = random() % 4 == 0
+                                       ? add_buffer_with_margins(plan, elements, 1 + static_cast<int64_t>(random() % 40),
+                                                                 static_cast<double>(random() % 2))
+                                       : add_buffer(plan, Buffer::Kind::workspace, 4 * elements);
             batch.push_back(launch(inputs, output));
             made.push_back(output);
         }
@@ -87,10 +130,16 @@ Plan random_plan(uint32_t seed) {
 
 std::string why(const Result<void>& result) { return result ? "" : render(result.error()); }
 
+// How many plans, when there is time (docs/developing.md).
+uint32_t plans() {
+    const char* text = std::getenv("HEDDLE_TEST_COUNT");
+    return text ? static_cast<uint32_t>(std::atoi(text)) : 300;
+}
+
 TEST(Memory, live_buffers_share_no_bytes) {
-    for (uint32_t seed = 0; seed < 300; seed++) {
+    for (uint32_t seed = 0; seed < plans(); seed++) {
         Plan plan = random_plan(seed);
-        place_memory(plan, false);
+        place(plan);
         auto fine = verify(plan);
         ASSERT_TRUE(fine) << seed << "\n" << why(fine);
         int64_t sum = 0;
@@ -114,7 +163,7 @@ TEST(Memory, bytes_are_used_again) {
         plan.run.push_back({launch({last}, next)});
         last = next;
     }
-    place_memory(plan, false);
+    place(plan);
     EXPECT_EQ(plan.most_live_bytes(), 2 * 4'096);
     EXPECT_EQ(plan.workspace_bytes, 2 * (4'096 + 64)) << "two of them, with slack behind each";
 }
@@ -122,7 +171,7 @@ TEST(Memory, bytes_are_used_again) {
 TEST(Memory, keep_all_keeps_all) {
     for (uint32_t seed = 0; seed < 30; seed++) {
         Plan plan = random_plan(seed);
-        place_memory(plan, true);
+        place(plan, true);
         EXPECT_TRUE(verify(plan));
         for (const Buffer& a : plan.buffers) {
             for (const Buffer& b : plan.buffers) {
@@ -134,21 +183,18 @@ TEST(Memory, keep_all_keeps_all) {
     }
 }
 
-TEST(Memory, equal_borders_share_a_slot_and_others_do_not) {
+TEST(Memory, buffers_with_margins_share_bytes_with_all_others) {
     Plan plan = empty_plan();
-    int32_t x = add_buffer(plan, Buffer::Kind::input, 512);
-    auto margins = [&](double filling) {
-        int32_t b = add_buffer(plan, Buffer::Kind::margins, 512);
-        plan.buffers.back().filling = plan.buffers.back().storage.filling = filling;
-        return b;
-    };
-    int32_t a = margins(0), b = margins(0), c = margins(1), y = add_buffer(plan, Buffer::Kind::output, 512);
-    plan.run = {{launch({x}, a)}, {launch({a}, y)}, {launch({x}, b)},
-                {launch({b}, y)}, {launch({x}, c)}, {launch({c}, y)}};
-    place_memory(plan, false);
-    EXPECT_TRUE(verify(plan));
-    EXPECT_EQ(plan.buffers[static_cast<size_t>(a)].offset, plan.buffers[static_cast<size_t>(b)].offset);
-    EXPECT_NE(plan.buffers[static_cast<size_t>(a)].offset, plan.buffers[static_cast<size_t>(c)].offset);
+    int32_t last = add_buffer(plan, Buffer::Kind::input, 4'096);
+    for (int i = 0; i < 20; i++) {
+        const int32_t next = add_buffer_with_margins(plan, 1'024 + 64 * i, 1 + i % 3, i % 2);
+        plan.run.push_back({launch({last}, next)});
+        last = next;
+    }
+    place(plan);
+    auto fine = verify(plan);
+    EXPECT_TRUE(fine) << why(fine);
+    EXPECT_LE(plan.workspace_bytes, plan.most_live_bytes() + 4 * 64);
 }
 
 // ---- each kind of corruption is noticed -----------------------------------------------------------------------------
@@ -164,11 +210,11 @@ struct GoodPlan {
         p = add_buffer(plan, Buffer::Kind::prepared, 1'024);
         a = add_buffer(plan, Buffer::Kind::workspace, 1'024);
         b = add_buffer(plan, Buffer::Kind::workspace, 1'024);
-        c = add_buffer(plan, Buffer::Kind::margins, 1'024);
+        c = add_buffer_with_margins(plan, 250, 3, 0);
         y = add_buffer(plan, Buffer::Kind::output, 1'024);
         plan.prepare = {{launch({w}, p)}};
         plan.run = {{launch({x}, a)}, {launch({a}, b), launch({a, x}, c)}, {launch({b, c, p}, y)}};
-        place_memory(plan, false);
+        place(plan);
     }
 };
 
@@ -190,6 +236,7 @@ TEST(PlanVerify, notices_each_corruption) {
         std::function<void(GoodPlan&)> corrupt;
     };
     auto last = [](GoodPlan& g) -> Launch& { return g.plan.run.back().front(); };
+    auto filling = [](GoodPlan& g) -> Launch& { return g.plan.run[1].back(); };
     auto at = [](GoodPlan& g, int32_t buffer) -> Buffer& { return g.plan.buffers[static_cast<size_t>(buffer)]; };
     const Corruption corruptions[] = {
         {"no tree", [&](GoodPlan& g) { last(g).tree = 99; }},
@@ -262,6 +309,21 @@ TEST(PlanVerify, notices_each_corruption) {
              at(g, g.b).base = 4;
          }},
         {"is not aligned", [&](GoodPlan& g) { at(g, g.a).offset += 4, g.plan.workspace_bytes += 64; }},
+        {"nothing fills the margins", [](GoodPlan& g) { g.plan.run[1].pop_back(); }},
+        {"nothing fills the margins", [&](GoodPlan& g) { filling(g).fills = false; }},
+        {"nothing fills the margins",
+         [&](GoodPlan& g) {
+             g.plan.run.insert(g.plan.run.begin() + 2, Batch{filling(g)});
+             g.plan.run[1].pop_back();
+             for (int32_t b : {g.b, g.c, g.p, g.y}) at(g, b).last++;
+         }},
+        {"other margins", [&](GoodPlan& g) { filling(g).numbers.back()++; }},
+        {"other margins", [&](GoodPlan& g) { at(g, g.c).filling = at(g, g.c).storage.filling = 1; }},
+        {"other margins",
+         [&](GoodPlan& g) {
+             at(g, g.c).storage.margin_before = {4}, at(g, g.c).storage.margin_after = {2};
+             at(g, g.c).base = 16;
+         }},
         {"lifetime", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.b)].last = 1; }},
         {"lifetime", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].first = 1; }},
     };

@@ -122,7 +122,7 @@ TEST(PlanText, random_graphs) {
 
 // The list of buffers grows while a buffer is packed: its name must not be read from the list behind that.
 TEST(PlanText, a_packed_buffer_is_named_after_its_source) {
-    Plan plan = plan_of(program("dft(m)", {{"m", {DType::float32, {40, 40}}}}));
+    Plan plan = plan_of(program("dft(m)", {{"m", {DType::float32, {40, 40, 2}}}}));
     std::set<std::string> names, launches;
     for (const Buffer& buffer : plan.buffers) names.insert(buffer.name);
     for (const auto* phase : {&plan.prepare, &plan.run}) {

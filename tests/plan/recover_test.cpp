@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "equations/passes.h"
 #include "evaluate/evaluate.h"
 #include "evaluate/compare.h"
 #include "helpers/codes.h"

@@ -121,13 +121,18 @@ private:
         types_.push_back(std::move(type));
     }
 
-    // Two equations that share the last dimension, by turns.
+    // Two equations that share the last dimension.
     void interleaved(std::vector<std::string> left, std::vector<std::string> dimensions, Type type,
                      const std::string& value, const Scope& outside) {
         const std::string name = fmt::format("y{}", outputs_.size()), last = left.back(), other = real(2);
         scope_ = outside;
+        // By turns, or in halves; forwards or backwards.
+        const bool turns = choices_.once_in(2), back = choices_.once_in(2), other_back = choices_.once_in(2);
         for (const auto& [phase, right] : {std::pair(0, value), std::pair(1, other)}) {
-            left.back() = fmt::format("2 * {} + {}", last, phase);
+            const std::string at =
+                (phase == 0 ? back : other_back) ? fmt::format("({} - 1 - {})", dimensions.back(), last) : last;
+            left.back() = turns ? fmt::format("2 * {} + {}", at, phase)
+                                : fmt::format("{} + {} * {}", at, phase, dimensions.back());
             line(fmt::format("{}[{}] = {}", name, fmt::join(left, ", "), right));
         }
         dimensions.back() = fmt::format("2 * {}", dimensions.back());

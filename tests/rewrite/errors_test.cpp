@@ -59,7 +59,11 @@ TEST(RewriteErrors, RulesThatSayNothing) {
               "rewrite.no_instance");
     EXPECT_EQ(code_of_rule(
                   sides("slice(X, starts: [0], ends: [0], axes: [0])", "slice(X, starts: [1], ends: [1], axes: [0])")),
-              "rewrite.undecided");
+              "rewrite.no_instance")
+        << "what has no elements is a known value";
+    EXPECT_EQ(code_of_rule(sides("div(X, sub(exp(Y), exp(Y)))", "neg(div(X, sub(exp(Y), exp(Y))))")),
+              "rewrite.undecided")
+        << "its results depend on how values are rounded";
     EXPECT_EQ(code_of_rule(sides("neg(X)", "X")), "wrong");
     EXPECT_EQ(code_of_rule(sides("neg(neg(X))", "X")), "ok");
 }

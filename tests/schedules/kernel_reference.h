@@ -377,18 +377,25 @@ private:
         case Kind::guarded_read: return read(e);
         default: break;  // an operation; the rest stands in no kernel
         }
-        if (e->op == ScalarOp::add || e->op == ScalarOp::subtract)
-            return operation(e->op, e->dtype, e->dtype, summand(e->parts()[0]), summand(e->parts()[1]));
+        if (e->op == ScalarOp::multiply_add) return multiply_add(e->dtype, of(0), of(1), of(2));
         return operation(e->op, e->parts()[0]->dtype, e->dtype, of(0), e->parts().size() > 1 ? of(1) : Scalar{});
     }
 
-    // A product may be rounded together with the sum that it goes into: its own rounding counts, where there is one.
-    Scalar summand(Expr e) {
-        if (e->kind != Kind::scalar || e->op != ScalarOp::multiply || !is_float(e->dtype)) return value(e);
-        return operation(e->op, e->dtype, e->dtype, value(e->parts()[0]), value(e->parts()[1]), true);
+    static Scalar multiply_add(DType dtype, Scalar a, Scalar b, Scalar c) {
+        Scalar result;
+        result.real = dtype == DType::float32
+                          ? std::fma(static_cast<float>(a.real), static_cast<float>(b.real), static_cast<float>(c.real))
+                          : std::fma(a.real, b.real, c.real);
+        const bool special = !std::isfinite(a.real) || !std::isfinite(b.real) || !std::isfinite(c.real);
+        const double carried =
+            evaluation::carry_of(ScalarOp::multiply, true)(a.real, a.bound, b.real, b.bound, result.real) + c.bound;
+        result.bound = evaluation::with_rounding(carried, evaluation::rounding_of(ScalarOp::multiply_add, dtype),
+                                                 result.real, dtype, a.bound == 0 && b.bound == 0 && c.bound == 0,
+                                                 special && carried < infinity);
+        return result;
     }
 
-    static Scalar operation(ScalarOp op, DType from, DType to, Scalar a, Scalar b, bool is_added_product = false) {
+    static Scalar operation(ScalarOp op, DType from, DType to, Scalar a, Scalar b) {
         Scalar result;
         bool truth = info(op).kind == ScalarClass::comparison || info(op).kind == ScalarClass::predicate;
         if (is_float(from) && truth)
@@ -402,7 +409,7 @@ private:
         auto number = [](const Scalar& s, DType dtype) {
             return is_float(dtype) ? s.real : static_cast<double>(s.integer);
         };
-        const double x = number(a, from), y = number(b, from), r = is_added_product ? x * y : number(result, to);
+        const double x = number(a, from), y = number(b, from), r = number(result, to);
         const bool special = (!std::isfinite(x) || !std::isfinite(y)) && a.bound < infinity && b.bound < infinity;
         result.bound =
             evaluation::with_rounding(evaluation::carry_of(op, is_float(from))(x, a.bound, y, b.bound, r),

@@ -23,7 +23,6 @@ const std::map<std::string, std::string>& exceptions() {
     static const std::map<std::string, std::string> list = {
         {"backends.internal", "LLVM refuses what we made: a mistake of ours, that no input is known to cause"},
         {"cli.broken", "an exception that no room has caught: a mistake of ours, that no input is known to cause"},
-        {"runtime.out_of_memory", "a test that takes all memory would take it from others"},
         {"symbolic.cycle", "loading a template finds every circle of its names first (language.let_cycle)"},
         {"symbolic.ipf_loose", "a note, not an error: nothing fails with it"},
     };

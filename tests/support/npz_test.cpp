@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <span>
 
 #include "helpers/test_folder.h"
 #include "support/file.h"
@@ -72,6 +73,44 @@ TEST(Npz, AFileThatCannotBeWritten) {
     const TestFolder folder;
     const TensorData a = one(1);
     EXPECT_FALSE(write_npz((folder.path / "missing/a.npz").string(), {{"a", &a}}));
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+TEST(Npz, IsReadAsItWasWritten) {
+    const TensorData a = one(1), b = one(2);
+    const auto read = parse_npz(bytes_of(npz_bytes({{"a", &a}, {"layer/b", &b}})), "x.npz");
+    ASSERT_TRUE(read) << render(read.error());
+    ASSERT_EQ(read->size(), 2u);
+    EXPECT_EQ(read->at("layer/b").real_at(0), 2);
+    EXPECT_TRUE(parse_npz(bytes_of(npz_bytes({})), "x.npz")->empty());
+    // A comment behind it, as zips may have.
+    std::string commented = npz_bytes({{"a", &a}});
+    commented[commented.size() - 2] = 3;
+    EXPECT_EQ(parse_npz(bytes_of(commented + "abc"), "x.npz")->at("a").real_at(0), 1);
+}
+
+// Whatever it is, it is read or refused.
+TEST(Npz, BrokenFilesAreRefused) {
+    const TensorData a = one(1), b = one(2);
+    const std::string whole = npz_bytes({{"a", &a}, {"b", &b}});
+    for (size_t size = 0; size < whole.size(); size++)
+        EXPECT_FALSE(parse_npz(bytes_of(whole.substr(0, size)), "x.npz")) << size;
+    size_t refused = 0;
+    for (size_t i = 0; i < whole.size(); i++) {
+        for (const int bit : {0, 4, 7}) {
+            std::string broken = whole;
+            broken[i] = static_cast<char>(broken[i] ^ (1 << bit));
+            refused += !parse_npz(bytes_of(broken), "x.npz");
+        }
+    }
+    EXPECT_GT(refused, 100u);
+    std::string packed = whole;
+    packed[packed.find("PK\1\2") + 10] = 8;  // deflated
+    const auto compressed = parse_npz(bytes_of(packed), "x.npz");
+    ASSERT_FALSE(compressed);
+    EXPECT_EQ(compressed.error()[0].code, "support.npz_format");
+    EXPECT_EQ(compressed.error()[0].remedy, "save it by numpy.savez");
 }
 
 }  // namespace

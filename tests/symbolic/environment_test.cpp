@@ -1,4 +1,6 @@
 // Static expressions, shape patterns and parameters, without bodies.
+#include <limits>
+
 #include "session_test_support.h"
 #include "symbolic/application.h"
 #include "symbolic/bindings.h"
@@ -195,6 +197,7 @@ TEST(Parameters, TypesAndDefaults) {
     const char* sections =
         "  params:\n    axis: \"axis($x) = -1\"\n    axes: \"axes($x) = [0]\"\n    pads: \"int[2 * $x.rank] = 0\"\n"
         "    mode: \"constant | edge = constant\"\n    eps: \"float = 0.5\"\n    must: int\n"
+        "    steps: \"int[$x.rank] >= 1 <= $x.shape[1] = 1\"\n    share: \"float <= 1.5 = 0\"\n"
         "  inputs: {x: \"$T[$shape...]\"}\n  constraints: {T: [float32], require: [[\"$must > 0\", \"must is not "
         "positive\"]]}\n";
     auto run = [&](std::map<std::string, StaticValue> parameters, const char* wanted = nullptr) {
@@ -212,6 +215,12 @@ TEST(Parameters, TypesAndDefaults) {
     EXPECT_EQ(run({{"pads", StaticValue::of_integers({1, 2})}}), "symbolic.parameter_length");
     EXPECT_EQ(run({{"mode", StaticValue::of("edges")}}), "symbolic.choice");
     EXPECT_EQ(run({{"eps", StaticValue::of("x")}}), "symbolic.parameter_type");
+    EXPECT_EQ(run({{"steps", StaticValue::of(3)}}, "steps"), "[3, 3]");
+    for (const int64_t outside : {int64_t{0}, int64_t{4}, std::numeric_limits<int64_t>::min()})
+        EXPECT_EQ(run({{"steps", StaticValue::of_integers({1, outside})}}), "symbolic.parameter_range");
+    EXPECT_EQ(run({{"share", StaticValue::of(-1e30)}}, "share"), "-1e+30");
+    for (const double outside : {1.51, std::numeric_limits<double>::quiet_NaN()})
+        EXPECT_EQ(run({{"share", StaticValue::of(outside)}}), "symbolic.parameter_range");
     EXPECT_EQ(run({{"epsilon", StaticValue::of(1.0)}}), "symbolic.unknown_parameter");
     EXPECT_EQ(run({{"must", StaticValue::of(-1)}}), "symbolic.requirement");
     EXPECT_EQ(run({{"must", StaticValue::none()}}), "symbolic.missing_parameter");

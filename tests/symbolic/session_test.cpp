@@ -115,7 +115,7 @@ negative:
   body: "y = x[@m]"
 many:
   inputs: {x: "$dtype[$n]"}
-  each: "$i < 5000"
+  each: "$i < 20000"
   index: "[m = 1]"
   outputs: {parts: "$dtype*"}
   body: "parts[$i] = x[0]"

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <random>
 
@@ -49,7 +51,7 @@ TEST(LinearEquation, MixedRadixTakesEachValueOnce) {
     int fitting = 0, others = 0;
     for (int round = 0; round < 6'000; ++round) {
         RadixDigits<int> digits;
-        int64_t factor = 1, most = 0;
+        int64_t factor = 1, least = 0, most = 0;
         for (int atom = 0, count = static_cast<int>(below(4)); atom < count; ++atom) {
             const int64_t extent = 2 + below(4);
             digits.push_back({atom, round % 2 == 0 ? factor : below(9) - 1, extent});
@@ -57,6 +59,11 @@ TEST(LinearEquation, MixedRadixTakesEachValueOnce) {
         }
         if (!digits.empty() && below(3) == 0)
             digits[static_cast<size_t>(below(static_cast<int64_t>(digits.size())))].factor += 1;
+        for (auto& digit : digits) {
+            if (below(4) == 0) digit.factor = -digit.factor;
+            least += std::min<int64_t>(digit.factor, 0) * (digit.extent - 1);
+        }
+        most = least;
         std::ranges::shuffle(digits, random);
         const MixedRadix<int> radix = mixed_radix(digits);
         std::map<int64_t, int> times;
@@ -67,8 +74,13 @@ TEST(LinearEquation, MixedRadixTakesEachValueOnce) {
             times[value]++;
             most = std::max(most, value);
             if (radix.fits()) {
-                for (size_t i = 0; i < digits.size(); ++i)
-                    ASSERT_EQ(point[i], value / digits[i].factor % digits[i].extent);
+                // Each digit of the value, less the least one, is its atom, or that the other way round.
+                for (size_t i = 0; i < digits.size(); ++i) {
+                    const int64_t digit = (value - least) / std::abs(digits[i].factor) % digits[i].extent;
+                    ASSERT_EQ(point[i], digits[i].factor < 0 ? digits[i].extent - 1 - digit : digit);
+                }
+                for (const auto& digit : radix.digits)
+                    ASSERT_EQ(digit.reversed, std::ranges::find(digits, digit.atom, &RadixDigit<int>::atom)->factor < 0);
             }
             more = false;
             for (size_t i = 0; i < digits.size() && !more; ++i) {
@@ -76,11 +88,11 @@ TEST(LinearEquation, MixedRadixTakesEachValueOnce) {
                 if (!more) point[i] = 0;
             }
         }
-        const bool once = times.begin()->first == 0 && times.size() == static_cast<size_t>(most + 1) &&
+        const bool once = times.begin()->first == least && times.size() == static_cast<size_t>(most - least + 1) &&
                           std::ranges::all_of(times, [](const auto& entry) { return entry.second == 1; });
         ASSERT_EQ(radix.fits(), once);
         if (once) {
-            EXPECT_EQ(radix.extent, most + 1);
+            EXPECT_EQ(radix.extent, most - least + 1);
         }
         ++(once ? fitting : others);
     }

@@ -136,6 +136,7 @@ typedef struct heddle_runtime_options {
                                   "": in the user's folder */
     const char* operators;    /* the folder of the operator library; NULL: the one that lies beside the library */
     const heddle_allocator* allocator; /* NULL: the system's; it is copied */
+    double work;              /* scalar operations that a run may take, more are refused; 0: 1e13 */
 } heddle_runtime_options;
 
 typedef struct heddle_runtime heddle_runtime;
@@ -182,6 +183,13 @@ HEDDLE_API heddle_status heddle_model_from_calls(heddle_runtime* runtime, const 
                                                  const char* const* inputs, size_t input_count, heddle_model** model,
                                                  heddle_error** error);
 HEDDLE_API void heddle_model_release(heddle_model* model);
+
+/* Inputs that have a value already (ONNX: with initializers). They are no inputs of the model; one that takes those of
+   these names as inputs, in the place where the file has them, is a model of its own. */
+HEDDLE_API size_t heddle_model_initializer_count(const heddle_model* model);
+HEDDLE_API const heddle_port* heddle_model_initializer(const heddle_model* model, size_t index);
+HEDDLE_API heddle_status heddle_model_with_initializers(const heddle_model* model, const char* const* names,
+                                                        size_t name_count, heddle_model** with, heddle_error** error);
 
 HEDDLE_API size_t heddle_model_input_count(const heddle_model* model);
 HEDDLE_API size_t heddle_model_output_count(const heddle_model* model); /* of calls 0: executables know them */

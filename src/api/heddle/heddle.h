@@ -326,6 +326,18 @@ public:
         return detail::ports(get(), heddle_model_output_count(get()), heddle_model_output);
     }
 
+    // Inputs that have a value already, and are no inputs of the model.
+    std::vector<Port> initializers() const {
+        return detail::ports(get(), heddle_model_initializer_count(get()), heddle_model_initializer);
+    }
+    // A model of its own, which takes those of these names as inputs.
+    Result<Model> with_initializers(const std::vector<std::string>& names) const {
+        std::vector<const char*> texts;
+        for (const std::string& name : names) texts.push_back(name.c_str());
+        return detail::make<Model>(static_cast<heddle_model*>(nullptr), heddle_model_with_initializers, get(),
+                                   texts.data(), texts.size());
+    }
+
     // For inputs of these types and shapes, with memory where a shape or a branch follows from values. What was compiled
     // before is given again.
     Result<Executable> compile(const Tensors& inputs, const OnProgress& on_progress = {}) const {
@@ -374,6 +386,7 @@ struct RuntimeOptions {
     std::string cache_folder;        // where `cache`; empty: the user's
     std::string operators;           // empty: those beside the library
     Allocator* allocator = nullptr;  // null: the system's; it outlives all that is made
+    double work = 0;                 // scalar operations that a run may take; 0: 1e13
 };
 
 using Dimensions = std::vector<std::pair<std::string, int64_t>>;
@@ -397,6 +410,7 @@ public:
         c_options.cache_folder = options.cache ? options.cache_folder.c_str() : nullptr;
         c_options.operators = options.operators.empty() ? nullptr : options.operators.c_str();
         c_options.allocator = options.allocator ? &allocator : nullptr;
+        c_options.work = options.work;
         return detail::make<Runtime>(static_cast<heddle_runtime*>(nullptr), heddle_runtime_create, &c_options);
     }
     explicit Runtime(heddle_runtime* handle) : handle_(handle, heddle_runtime_release) {}

@@ -562,4 +562,7 @@ void CCode::rarely(Value condition, const Action& then) {
 
 void CCode::stop(int status) { line(fmt::format("return {};", status)); }
 
+CCode::Value CCode::task_begin() { return inline_value(DType::int64, 1, "begin"); }
+CCode::Value CCode::task_end() { return inline_value(DType::int64, 1, "end"); }
+
 }  // namespace heddle::backends

@@ -14,10 +14,8 @@ namespace heddle::backends {
 
 class CCode : public codegen::Code {
 public:
-    using Value = codegen::CodeValue;
-    using Cell = codegen::Cell;
-    using Address = codegen::CodeAddress;
-    using MemoryId = schedules::MemoryId;
+    using Value = CodeValue;
+    using Address = CodeAddress;
 
     CCode(const schedules::Tree& tree, codegen::Units units) : tree_(tree), units_(units) {}
     const std::string& body() const { return text_; }
@@ -28,51 +26,16 @@ public:
     std::string memory_type(MemoryId memory) const;
     std::string memory_name(MemoryId memory) const;
 
-    Values function(const std::string& name, std::span<const Value> arguments, codegen::Runs runs,
-                    const std::function<Values(std::span<const Value>)>& body) override;
-    Value integer(DType dtype, int64_t value) override;
-    Value real(DType dtype, double value) override;
-    Value number(int64_t index) override;
-    Value iota(DType dtype, int width) override;
-    Value broadcast(Value scalar, int width) override;
-    Value lane(Value vector, int lane) override;
-    Value shuffle(Value a, Value b, std::span<const int> lanes) override;
-    Value operation(codegen::CodeOp op, Value a, Value b) override;
+    // codegen/code_operations.def says what they mean.
+#define HEDDLE_CODE_OPERATION(RESULT, NAME, PARAMETERS) RESULT NAME PARAMETERS override;
+#include "codegen/code_operations.def"
+#undef HEDDLE_CODE_OPERATION
     codegen::Units units() const override { return units_; }
     std::optional<int> look_up_cost() const override {
         return units_ == codegen::Units::plain ? std::nullopt : std::optional(1);
     }
     Value look_up(const codegen::LookUpTable& table, Value index) override;
     Value look_up(Value table, Value index) override;
-    Value multiply_add(Value a, Value b, Value c) override;
-    Value select(Value condition, Value then, Value otherwise) override;
-    Value convert(Value value, DType dtype) override;
-    Value reinterpret(Value value, DType dtype) override;
-    Value any(Value mask) override;
-    Value again(Value value) override;
-    Value load(const Address& address, int width, std::optional<Value> mask) override;
-    void store(const Address& address, Value value, std::optional<Value> mask, bool non_temporal) override;
-    Value gather(MemoryId memory, Value indices, std::optional<Value> mask) override;
-    void scatter(MemoryId memory, Value indices, Value value, std::optional<Value> mask) override;
-    void store_compressed(const Address& address, Value value, Value mask, Value filling, Value fits) override;
-    Value address_of(const Address& address) override;
-    void prefetch(Value address, int level) override;
-    void place_array(MemoryId memory, Value offset, Value origin) override;
-    void report(int position, Value value) override;
-    Cell cell(Value initial) override;
-    Value get(const Cell& cell) override;
-    void set(const Cell& cell, Value value) override;
-    codegen::Cells cells(DType dtype, int width, int64_t count) override;
-    Value get(const codegen::Cells& cells, Value index) override;
-    void set(const codegen::Cells& cells, Value index, Value value) override;
-    void repeat(Value first, Value end, int64_t step, const std::function<void(Value)>& body) override;
-    void repeat_while(const std::function<Value()>& condition, const Action& body) override;
-    void branch(Value condition, const Action& then, const Action& otherwise) override;
-    void stop(int status) override;
-    void rarely(Value condition, const Action& then) override;
-    void comment(const std::string& text) override;
-    Value task_begin() override { return inline_value(DType::int64, 1, "begin"); }
-    Value task_end() override { return inline_value(DType::int64, 1, "end"); }
 
 private:
     void line(const std::string& text);

@@ -50,6 +50,12 @@ std::string c_prelude() {
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
+/* What is rounded twice is not to be rounded once. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#else
+#pragma GCC optimize("fp-contract=off")
+#endif
 )";
     for (const char* name : {"fma", "sqrt", "floor", "ceil", "rint", "trunc"})
         text += fmt::format("#define heddle_{0}f __builtin_{0}f\n#define heddle_{0} __builtin_{0}\n", name);

@@ -1,5 +1,5 @@
 // Scheduled trees as portable C with the vector extensions of GCC and clang: to be read, and compiled in tests as a
-// second opinion on LLVM's code. Compile with -ffp-contract=off. Functions of the C library are called where C has no
+// second opinion on LLVM's code. It tells GCC and clang not to contract. Functions of the C library are called where C has no
 // operator (fma, sqrt, floor); everything else is written out.
 #pragma once
 

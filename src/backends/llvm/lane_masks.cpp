@@ -211,41 +211,6 @@ private:
 
 }  // namespace
 
-// Of a choice of x, where it is NaN or better than y, and else y: what asks for the NaN and what compares.
-struct Extreme {
-    llvm::FCmpInst *is_nan, *is_better;
-};
-static std::optional<Extreme> extreme(llvm::SelectInst& choice) {
-    const auto both = joined(choice.getCondition());
-    if (!both || both->by != llvm::Instruction::Or) return std::nullopt;
-    auto *is_nan = llvm::dyn_cast<llvm::FCmpInst>(both->a), *is_better = llvm::dyn_cast<llvm::FCmpInst>(both->b);
-    if (!is_nan || !is_better) return std::nullopt;
-    if (is_nan->getPredicate() != llvm::CmpInst::FCMP_UNO) std::swap(is_nan, is_better);
-    Value *x = choice.getTrueValue(), *y = choice.getFalseValue();
-    const bool asks = is_nan->getPredicate() == llvm::CmpInst::FCMP_UNO && is_nan->getOperand(0) == x &&
-                      (is_nan->getOperand(1) == x || llvm::isa<llvm::ConstantAggregateZero>(is_nan->getOperand(1)));
-    const auto predicate = is_better->getPredicate();
-    const bool orders = predicate == llvm::CmpInst::FCMP_OLT || predicate == llvm::CmpInst::FCMP_OGT;
-    Value *first = is_better->getOperand(0), *second = is_better->getOperand(1);
-    const bool compares = (first == x && second == y) || (first == y && second == x);
-    return asks && orders && compares ? std::optional(Extreme{is_nan, is_better}) : std::nullopt;
-}
-
-void split_extremes(llvm::Function& function) {
-    for (llvm::Instruction& found : llvm::make_early_inc_range(llvm::instructions(function))) {
-        auto* choice = llvm::dyn_cast<llvm::SelectInst>(&found);
-        if (!choice || !choice->getType()->isVectorTy()) continue;
-        const std::optional<Extreme> parts = extreme(*choice);
-        if (!parts) continue;
-        llvm::IRBuilder<> builder(choice);
-        Value *x = choice->getTrueValue(), *y = choice->getFalseValue(), *joined_by = choice->getCondition();
-        Value* of_numbers = builder.CreateSelect(parts->is_better, x, y);
-        choice->replaceAllUsesWith(builder.CreateSelect(parts->is_nan, x, of_numbers));
-        choice->eraseFromParent();
-        llvm::RecursivelyDeleteTriviallyDeadInstructions(joined_by);
-    }
-}
-
 void widen_joined_masks(llvm::Function& function) {
     if (!function.isDeclaration()) MaskWidener(function).run();
 }

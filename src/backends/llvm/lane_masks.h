@@ -11,8 +11,4 @@ namespace heddle::backends {
 // passes, since they would undo it.
 void widen_joined_masks(llvm::Function& function);
 
-// A minimum or maximum of vectors that takes a NaN of its first operand: the machine's own, then the NaN. LLVM makes
-// one choice of the two, by two comparisons.
-void split_extremes(llvm::Function& function);
-
 }  // namespace heddle::backends

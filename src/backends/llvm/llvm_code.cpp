@@ -3,6 +3,7 @@
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/PatternMatch.h>
 
 #include <fmt/format.h>
 
@@ -158,6 +159,27 @@ CodeValue LlvmCode::shuffle(CodeValue a, CodeValue b, std::span<const int> lanes
     return wrap(a.dtype, static_cast<int>(lanes.size()), builder_.CreateShuffleVector(value(a), value(b), mask));
 }
 
+// What is compared with itself: whether it is a NaN (uno), or a number (ord).
+static llvm::Value* compared_with_itself(llvm::Value* question, llvm::CmpInst::Predicate by) {
+    auto* compared = llvm::dyn_cast<llvm::FCmpInst>(question);
+    const bool asks = compared && compared->getPredicate() == by && compared->getOperand(0) == compared->getOperand(1);
+    return asks ? compared->getOperand(0) : nullptr;
+}
+// Whether there is a NaN in either (or), or in none (and): one comparison asks of both, also where the first question has been
+// joined with others.
+static llvm::Value* joined(llvm::IRBuilder<>& builder, llvm::Instruction::BinaryOps by, llvm::Value* x,
+                           llvm::Value* y) {
+    const bool of_nan = by == llvm::Instruction::Or;
+    const auto asked = of_nan ? llvm::CmpInst::FCMP_UNO : llvm::CmpInst::FCMP_ORD;
+    llvm::Value *others = nullptr, *last = x, *second = compared_with_itself(y, asked);
+    auto* before = llvm::dyn_cast<llvm::BinaryOperator>(x);
+    if (before && before->getOpcode() == by) others = before->getOperand(0), last = before->getOperand(1);
+    llvm::Value* const first = second ? compared_with_itself(last, asked) : nullptr;
+    if (!first || first->getType() != second->getType()) return builder.CreateBinOp(by, x, y);
+    llvm::Value* both = builder.CreateFCmp(asked, first, second);
+    return others ? builder.CreateBinOp(by, others, both) : both;
+}
+
 CodeValue LlvmCode::operation(CodeOp op, CodeValue a, CodeValue b) {
     const bool real = is_float(a.dtype);
     const bool is_signed = info(a.dtype).kind == DTypeClass::signed_integer;
@@ -173,13 +195,17 @@ CodeValue LlvmCode::operation(CodeOp op, CodeValue a, CodeValue b) {
         if (real) return result(builder_.CreateFDiv(x, y));
         return result(is_signed ? builder_.CreateSDiv(x, y) : builder_.CreateUDiv(x, y));
     case CodeOp::remainder: return result(is_signed ? builder_.CreateSRem(x, y) : builder_.CreateURem(x, y));
-    case CodeOp::bit_and: return result(builder_.CreateAnd(x, y));
-    case CodeOp::bit_or: return result(builder_.CreateOr(x, y));
+    case CodeOp::bit_and: return result(joined(builder_, llvm::Instruction::And, x, y));
+    case CodeOp::bit_or: return result(joined(builder_, llvm::Instruction::Or, x, y));
     case CodeOp::bit_xor: return result(builder_.CreateXor(x, y));
     case CodeOp::shift_left: return result(builder_.CreateShl(x, y));
     case CodeOp::shift_right: return result(is_signed ? builder_.CreateAShr(x, y) : builder_.CreateLShr(x, y));
-    case CodeOp::equal: return truth(real ? builder_.CreateFCmpOEQ(x, y) : builder_.CreateICmpEQ(x, y));
-    case CodeOp::not_equal: return truth(real ? builder_.CreateFCmpUNE(x, y) : builder_.CreateICmpNE(x, y));
+    case CodeOp::equal:
+        if (real && x == y) return truth(builder_.CreateFCmpORD(x, y));
+        return truth(real ? builder_.CreateFCmpOEQ(x, y) : builder_.CreateICmpEQ(x, y));
+    case CodeOp::not_equal:
+        if (real && x == y) return truth(builder_.CreateFCmpUNO(x, y));
+        return truth(real ? builder_.CreateFCmpUNE(x, y) : builder_.CreateICmpNE(x, y));
     case CodeOp::less:
         if (real) return truth(builder_.CreateFCmpOLT(x, y));
         return truth(is_signed ? builder_.CreateICmpSLT(x, y) : builder_.CreateICmpULT(x, y));
@@ -217,7 +243,12 @@ CodeValue LlvmCode::multiply_add(CodeValue a, CodeValue b, CodeValue c) {
         builder_.CreateIntrinsic(llvm::Intrinsic::fma, {type(a.dtype, a.width)}, {value(a), value(b), value(c)}));
 }
 
+// One or zero is the condition itself, as count_under_masks looks for it.
 CodeValue LlvmCode::select(CodeValue condition, CodeValue then, CodeValue otherwise) {
+    using namespace llvm::PatternMatch;
+    if (is_integer(then.dtype) && match(value(then), m_One()) && match(value(otherwise), m_ZeroInt()) &&
+        value(condition)->getType()->isVectorTy() == value(then)->getType()->isVectorTy())
+        return wrap(then.dtype, then.width, builder_.CreateZExt(value(condition), value(then)->getType()));
     return wrap(then.dtype, then.width, builder_.CreateSelect(value(condition), value(then), value(otherwise)));
 }
 
@@ -330,6 +361,10 @@ void LlvmCode::rarely(CodeValue condition, const Action& then) {
 }
 
 void LlvmCode::stop(int status) { builder_.CreateRet(builder_.getInt32(static_cast<uint32_t>(status))); }
+void LlvmCode::comment(const std::string&) {}
+
+CodeValue LlvmCode::task_begin() { return wrap(DType::int64, 1, function_->getArg(2)); }
+CodeValue LlvmCode::task_end() { return wrap(DType::int64, 1, function_->getArg(3)); }
 
 std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, const Tree& tree,
                                            const std::string& function_name, int widest) {

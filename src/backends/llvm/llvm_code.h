@@ -16,62 +16,21 @@ namespace heddle::backends {
 
 class LlvmCode : public codegen::Code {
 public:
-    using CodeValue = codegen::CodeValue;
-    using Cell = codegen::Cell;
-    using Cells = codegen::Cells;
-    using CodeAddress = codegen::CodeAddress;
     using Memory = schedules::Memory;
-    using MemoryId = schedules::MemoryId;
 
     LlvmCode(llvm::Module& module, const schedules::Tree& tree, const std::string& name, int widest);
     void finish();
 
-    Values function(const std::string& name, std::span<const CodeValue> arguments, codegen::Runs runs,
-                    const std::function<Values(std::span<const CodeValue>)>& body) override;
-    CodeValue integer(DType dtype, int64_t value) override;
-    CodeValue real(DType dtype, double value) override;
-    CodeValue number(int64_t index) override;
-    CodeValue iota(DType dtype, int width) override;
-    CodeValue broadcast(CodeValue scalar, int width) override;
-    CodeValue lane(CodeValue vector, int lane) override;
-    CodeValue shuffle(CodeValue a, CodeValue b, std::span<const int> lanes) override;
-    CodeValue operation(codegen::CodeOp op, CodeValue a, CodeValue b) override;
+    // codegen/code_operations.def says what they mean.
+#define HEDDLE_CODE_OPERATION(RESULT, NAME, PARAMETERS) RESULT NAME PARAMETERS override;
+#include "codegen/code_operations.def"
+#undef HEDDLE_CODE_OPERATION
     codegen::Units units() const override {
         return widest_ >= 64 ? codegen::Units::parts_of_floats : codegen::Units::plain;
     }
     std::optional<int> look_up_cost() const override;
     CodeValue look_up(const codegen::LookUpTable& table, CodeValue index) override;
     CodeValue look_up(CodeValue table, CodeValue index) override;
-    CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) override;
-    CodeValue select(CodeValue condition, CodeValue then, CodeValue otherwise) override;
-    CodeValue convert(CodeValue value, DType dtype) override;
-    CodeValue reinterpret(CodeValue value, DType dtype) override;
-    CodeValue any(CodeValue mask) override;
-    CodeValue again(CodeValue value) override;
-    CodeValue load(const CodeAddress& address, int width, std::optional<CodeValue> mask) override;
-    void store(const CodeAddress& address, CodeValue value, std::optional<CodeValue> mask, bool non_temporal) override;
-    CodeValue gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) override;
-    void scatter(MemoryId memory, CodeValue indices, CodeValue value, std::optional<CodeValue> mask) override;
-    void store_compressed(const CodeAddress& address, CodeValue v, CodeValue mask, CodeValue filling,
-                          CodeValue fits) override;
-    CodeValue address_of(const CodeAddress& address) override;
-    void prefetch(CodeValue address, int level) override;
-    void place_array(MemoryId memory, CodeValue offset, CodeValue origin) override;
-    void report(int position, CodeValue value) override;
-    Cell cell(CodeValue initial) override;
-    CodeValue get(const Cell& cell) override;
-    void set(const Cell& cell, CodeValue value) override;
-    Cells cells(DType dtype, int width, int64_t count) override;
-    CodeValue get(const Cells& cells, CodeValue index) override;
-    void set(const Cells& cells, CodeValue index, CodeValue value) override;
-    void repeat(CodeValue first, CodeValue end, int64_t step, const std::function<void(CodeValue)>& body) override;
-    void repeat_while(const std::function<CodeValue()>& condition, const Action& body) override;
-    void branch(CodeValue condition, const Action& then, const Action& otherwise) override;
-    void rarely(CodeValue condition, const Action& then) override;
-    void stop(int status) override;
-    void comment(const std::string&) override {}
-    CodeValue task_begin() override { return wrap(DType::int64, 1, function_->getArg(2)); }
-    CodeValue task_end() override { return wrap(DType::int64, 1, function_->getArg(3)); }
 
 private:
     static CodeValue wrap(DType dtype, int width, llvm::Value* value) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "codegen/functions.h"
@@ -12,6 +13,7 @@ namespace heddle::backends {
 namespace {
 
 using schedules::Expression;
+using schedules::Number;
 using schedules::Tree;
 
 bool is_long(DType dtype) { return dtype == DType::int64 || dtype == DType::uint64; }
@@ -19,7 +21,9 @@ bool is_long(DType dtype) { return dtype == DType::int64 || dtype == DType::uint
 // The largest magnitudes that integers may have, by rough rules.
 class Magnitudes {
 public:
-    explicit Magnitudes(const Tree& tree) : tree_(tree), terms_(tree.accumulators.size(), no_id) {
+    // `numbers`: a launch's, or none.
+    Magnitudes(const Tree& tree, std::span<const int64_t> numbers)
+        : tree_(tree), numbers_(numbers), terms_(tree.accumulators.size(), no_id) {
         find_terms(tree.body);
         for (const Expression& e : tree.expressions) most_.push_back(of(e));
     }
@@ -69,13 +73,12 @@ private:
     double unbounded(const Expression& e) const {
         switch (e.kind) {
         case Expression::Kind::integer: return std::abs(static_cast<double>(e.integer));
-        case Expression::Kind::number: return 0x1p30;  // an extent or a literal of the data: checked with the launch
+        case Expression::Kind::number: return of_number(e.number);
         case Expression::Kind::index: {
-            if (e.affine.values.empty()) return 0x1p30;  // a place: of a buffer that a device has
-            double sum = 0;
+            double sum = e.affine.terms.empty() ? 0 : most_places;
             for (const auto& [value, factor] : e.affine.values)
-                sum += most_[value] * (factor.launch ? 0x1p30 : std::abs(static_cast<double>(factor.value)));
-            return e.affine.terms.empty() && e.affine.constant.is(0) ? sum : sum + 0x1p30;
+                sum += most_[value] * of_number(factor);
+            return sum + of_number(e.affine.constant);
         }
         case Expression::Kind::cast: {
             const Expression& from = tree_.expression(e.operands[0]);
@@ -113,7 +116,17 @@ private:
         }
     }
 
+    // An extent, or a literal of the data. Of a kernel alone it is not known.
+    double of_number(const Number& number) const {
+        if (!number.launch) return std::abs(static_cast<double>(number.value));
+        const auto at = static_cast<size_t>(number.value);
+        return at < numbers_.size() ? std::abs(static_cast<double>(numbers_[at])) : most_places;
+    }
+
+    static constexpr double most_places = 0x1p28;  // of a buffer that every device has
+
     const Tree& tree_;
+    std::span<const int64_t> numbers_;
     std::vector<schedules::ExpressionId> terms_;  // of each accumulator
     std::vector<double> most_;
 };
@@ -137,6 +150,19 @@ bool has_lanes(const schedules::Block& block, int lanes) {
 
 }  // namespace
 
+Result<void> check_wgsl_integers(const Tree& tree, std::span<const int64_t> numbers) {
+    const Magnitudes magnitudes(tree, numbers);
+    for (size_t i = 0; i < tree.expressions.size(); i++) {
+        if (!is_long(tree.expressions[i].dtype) || magnitudes.most(i) <= 0x1p31) continue;
+        return fail({.code = "backends.wgsl_integer",
+                     .summary = "integers of 64 bits may be computed that do not fit 32",
+                     .reason = "WGSL has integers of 32 bits",
+                     .remedy = "compute in int32, or leave this to the host",
+                     .params = {{"kernel", tree.name}}});
+    }
+    return {};
+}
+
 Result<void> check_wgsl(const Tree& tree, int lanes) {
     const auto refuse = [&](const char* code, std::string summary, std::string reason, std::string remedy) {
         return fail({.code = code,
@@ -153,9 +179,8 @@ Result<void> check_wgsl(const Tree& tree, int lanes) {
     if (!has_lanes(tree.body, lanes))
         return refuse("backends.wgsl_construct", "a kernel is scheduled for other lanes than those of workgroups",
                       fmt::format("a workgroup has {} lanes", lanes), "plan for the target that it is compiled for");
-    const Magnitudes magnitudes(tree);
-    for (size_t i = 0; i < tree.expressions.size(); i++) {
-        const Expression& e = tree.expressions[i];
+    if (auto fine = check_wgsl_integers(tree, {}); !fine) return fine;
+    for (const Expression& e : tree.expressions) {
         if (e.dtype == DType::float64)
             return refuse("backends.wgsl_type", "a value is computed in float64", "WebGPU has no float64",
                           "compute in float32");
@@ -165,9 +190,6 @@ Result<void> check_wgsl(const Tree& tree, int lanes) {
             return refuse("backends.wgsl_function",
                           fmt::format("there is no code for {} without float64", info(e.op).name),
                           "WebGPU has no float64", "leave this function to the host");
-        if (is_long(e.dtype) && !(magnitudes.most(i) <= 0x1p31))
-            return refuse("backends.wgsl_integer", "integers of 64 bits may be computed that do not fit 32",
-                          "WGSL has integers of 32 bits", "compute in int32, or leave this to the host");
         if (e.kind == Expression::Kind::cast && is_long(e.dtype) &&
             tree.expression(e.operands[0]).dtype == DType::uint32)
             return refuse("backends.wgsl_integer", "a uint32 becomes an integer of 64 bits",

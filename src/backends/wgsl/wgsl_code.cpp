@@ -402,9 +402,12 @@ WgslCode::Value WgslCode::reinterpret(Value value, DType dtype) {
                   is_uniform(value));
 }
 
+// Lanes are asked each for itself: what follows of it skips work, and has no barrier.
 WgslCode::Value WgslCode::any(Value mask) {
     return named(DType::boolean, 1, text(mask), mask.width == 1 && is_uniform(mask));
 }
+
+WgslCode::Value WgslCode::again(Value value) { return value; }
 
 codegen::Cell WgslCode::cell(Value initial) {
     const std::string name = fmt::format("c{}", next_++);
@@ -492,6 +495,7 @@ void WgslCode::phase(const std::string& name) {
     begun_ = true;
 }
 
+// The kernel goes on behind it, since others wait at barriers: the first failing check of all is kept.
 void WgslCode::report(int position, Value value) {
     reported_.resize(static_cast<size_t>(position) + 1, "0i");
     reported_[static_cast<size_t>(position)] = text(value);
@@ -505,5 +509,8 @@ void WgslCode::stop(int) {
     line(fmt::format("if (atomicAdd(&status[0], 1i) == 0i) {{ atomicStore(&status[1], launch[0].z);{} }}", stores));
     reported_.clear();
 }
+
+WgslCode::Value WgslCode::task_begin() { return task_begin_; }
+WgslCode::Value WgslCode::task_end() { return task_end_; }
 
 }  // namespace heddle::backends

@@ -21,10 +21,8 @@ enum class WgslArrays : uint8_t { none, workgroup, storage };
 
 class WgslCode : public codegen::Code {
 public:
-    using Value = codegen::CodeValue;
-    using Cell = codegen::Cell;
-    using Address = codegen::CodeAddress;
-    using MemoryId = schedules::MemoryId;
+    using Value = CodeValue;
+    using Address = CodeAddress;
 
     WgslCode(const schedules::Tree& tree, int lanes, WgslArrays arrays);
     const std::string& body() const { return text_; }
@@ -39,52 +37,15 @@ public:
     std::string buffer_type(MemoryId memory) const;
     bool is_written(MemoryId memory) const;
 
-    Values function(const std::string& name, std::span<const Value> arguments, codegen::Runs runs,
-                    const std::function<Values(std::span<const Value>)>& body) override;
-    Value integer(DType dtype, int64_t value) override;
-    Value real(DType dtype, double value) override;
-    Value number(int64_t index) override;
-    Value iota(DType dtype, int width) override;
-    Value broadcast(Value scalar, int width) override;
-    Value lane(Value vector, int lane) override;
-    Value shuffle(Value a, Value b, std::span<const int> lanes) override;
-    Value operation(codegen::CodeOp op, Value a, Value b) override;
+    // codegen/code_operations.def says what they mean.
+#define HEDDLE_CODE_OPERATION(RESULT, NAME, PARAMETERS) RESULT NAME PARAMETERS override;
+#include "codegen/code_operations.def"
+#undef HEDDLE_CODE_OPERATION
     codegen::Units units() const override { return codegen::Units::single; }
     // By a zero of the launch, which no compiler knows.
     Value pinned(Value value) override;
-    Value multiply_add(Value a, Value b, Value c) override;
-    Value select(Value condition, Value then, Value otherwise) override;
-    Value convert(Value value, DType dtype) override;
-    Value reinterpret(Value value, DType dtype) override;
-    // Lanes are asked each for itself: what follows of it skips work, and has no barrier.
-    Value any(Value mask) override;
     Value first_where(Value, Value value) override { return value; }
-    Value again(Value value) override { return value; }
-    Value load(const Address& address, int width, std::optional<Value> mask) override;
-    void store(const Address& address, Value value, std::optional<Value> mask, bool non_temporal) override;
-    Value gather(MemoryId memory, Value indices, std::optional<Value> mask) override;
-    void scatter(MemoryId memory, Value indices, Value value, std::optional<Value> mask) override;
-    void store_compressed(const Address& address, Value value, Value mask, Value filling, Value fits) override;
-    Value address_of(const Address&) override { return integer(DType::int64, 0); }
-    void prefetch(Value, int) override {}
-    void place_array(MemoryId memory, Value offset, Value origin) override;
-    // The kernel goes on behind it, since others wait at barriers: the first failing check of all is kept.
-    void report(int position, Value value) override;
-    void stop(int status) override;
-    Cell cell(Value initial) override;
-    Value get(const Cell& cell) override;
-    void set(const Cell& cell, Value value) override;
-    codegen::Cells cells(DType dtype, int width, int64_t count) override;
-    Value get(const codegen::Cells& cells, Value index) override;
-    void set(const codegen::Cells& cells, Value index, Value value) override;
-    void repeat(Value first, Value end, int64_t step, const std::function<void(Value)>& body) override;
-    void repeat_while(const std::function<Value()>& condition, const Action& body) override;
-    void branch(Value condition, const Action& then, const Action& otherwise) override;
-    void rarely(Value condition, const Action& then) override;
-    void comment(const std::string& text) override;
     void phase(const std::string& name) override;
-    Value task_begin() override { return task_begin_; }
-    Value task_end() override { return task_end_; }
 
 private:
     struct Name {

@@ -164,6 +164,9 @@ void WgslCode::store_compressed(const Address&, Value, Value, Value, Value) {
 }
 
 // In words.
+WgslCode::Value WgslCode::address_of(const Address&) { return integer(DType::int64, 0); }
+void WgslCode::prefetch(Value, int) {}
+
 void WgslCode::place_array(MemoryId memory, Value offset, Value origin) {
     const char* task = arrays_ == WgslArrays::storage ? "scratch_base + " : "";
     line(fmt::format("let a{} = {}({} / 4i) - {};", memory, task, text(offset), text(origin)));

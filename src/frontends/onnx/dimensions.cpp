@@ -1,4 +1,5 @@
-// Open dimensions of a model's inputs, and the numbers that given tensors bind them to.
+// The inputs that callers give, their open dimensions, and the numbers that given tensors bind them to.
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -16,6 +17,25 @@ std::vector<const OnnxValue*> caller_inputs(const OnnxModel& model) {
         if (!initialized.contains(input.name)) inputs.push_back(&input);
     }
     return inputs;
+}
+
+std::vector<const OnnxValue*> overridable_inputs(const OnnxModel& model) {
+    const std::vector<const OnnxValue*> others = caller_inputs(model);
+    std::vector<const OnnxValue*> inputs;
+    for (const OnnxValue& input : model.graph.inputs) {
+        if (std::ranges::find(others, &input) == others.end()) inputs.push_back(&input);
+    }
+    return inputs;
+}
+
+std::optional<OnnxModel> without_initializers(const OnnxModel& model, const std::set<std::string>& names) {
+    std::set<std::string> opened;
+    for (const OnnxValue* input : overridable_inputs(model))
+        if (names.contains(input->name)) opened.insert(input->name);
+    if (opened.empty()) return std::nullopt;
+    OnnxModel result = model;
+    std::erase_if(result.graph.initializers, [&](const OnnxTensor& tensor) { return opened.contains(tensor.name); });
+    return result;
 }
 
 namespace {

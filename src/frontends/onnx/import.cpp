@@ -311,6 +311,7 @@ private:
         Parameters parameters;
         if (!read_inputs(node, arguments) || !read_attributes(node, metakernel, arguments, parameters))
             return poison(node);
+        fit_scalars(metakernel, arguments);
         ApplyOptions options{.node_name = scope_.prefix + node.label()};
         options.records_calls = records_ && metakernel.is_composition();
         for (const std::string& output : node.outputs) {
@@ -328,6 +329,27 @@ private:
             return poison(node);
         }
         bind_outputs(node, *results);
+    }
+
+    // Some exporters write a number as a list of one, others a list of one as a number: each becomes what the template
+    // takes. Other shapes are left to the template's own check.
+    void fit_scalars(const Template& metakernel, std::vector<Argument>& arguments) {
+        for (size_t i = 0; i < std::min(arguments.size(), metakernel.inputs.size()); i++) {
+            const TensorSpec& wanted = metakernel.inputs[i];
+            if (!arguments[i].given || wanted.variadic || !wanted.shape) continue;
+            const auto& dimensions = wanted.shape->children;
+            const TensorType type = session_.graph().tensor(arguments[i].tensors[0]).type;
+            const bool is_scalar = type.shape.empty();
+            const bool takes_list = dimensions.size() == 1 && (dimensions[0]->kind == Syntax::Kind::dimension ||
+                                                               dimensions[0]->kind == Syntax::Kind::any_dimension);
+            const bool is_misfit = is_scalar ? takes_list && wanted.flavour == Flavour::concrete
+                                             : dimensions.empty() && type.elements() == 1;
+            const auto reshape = library_.find("reshape_to");
+            if (!is_misfit || !reshape) continue;
+            const std::vector<int64_t> shape(is_scalar ? 1 : 0, 1);
+            auto fitted = session_.apply(**reshape, {arguments[i]}, {{"shape", StaticValue::of_integers(shape)}}, {});
+            if (fitted) arguments[i] = Argument((*fitted)[0]);
+        }
     }
 
     void bind_outputs(const OnnxNode& node, const std::vector<TensorId>& results) {
@@ -361,7 +383,7 @@ private:
         auto value = scope_.values.find(name);
         if (value != scope_.values.end()) return value->second;
         problem({.code = "onnx.undefined_value",
-                 .summary = fmt::format("node '{}' reads '{}', which nothing before it defines", node.label(), name)});
+                 .summary = fmt::format("node '{}' reads '{}', which nothing defines", node.label(), name)});
         return std::nullopt;
     }
 
@@ -383,6 +405,15 @@ private:
                          .summary = fmt::format("the attribute '{}' of node '{}' is not supported", attribute.name,
                                                 node.label()),
                          .expected = fmt::format("{}", fmt::join(known, ", ")),
+                         .params = {{"operator", node.operator_type}}});
+                return false;
+            }
+            if (is_no_truth_value(*given, *parameter)) {
+                problem({.code = "onnx.attribute",
+                         .summary = fmt::format("the attribute '{}' of node '{}' is true or false", attribute.name,
+                                                node.label()),
+                         .expected = "0 or 1",
+                         .found = std::to_string(given->integer),
                          .params = {{"operator", node.operator_type}}});
                 return false;
             }
@@ -415,6 +446,12 @@ private:
                  .summary = fmt::format("the tensor attribute '{}' of node '{}' is not supported", name, node.label()),
                  .params = {{"operator", node.operator_type}}});
         return false;
+    }
+
+    // Some runtimes take any other number as true, some as false.
+    static bool is_no_truth_value(const OnnxAttribute& attribute, const Parameter& parameter) {
+        return attribute.kind == OnnxAttribute::Kind::integer && attribute.integer != 0 && attribute.integer != 1 &&
+               parameter.type.kind == ParameterType::Kind::boolean;
     }
 
     static std::optional<StaticValue> attribute_value(const OnnxAttribute& attribute, const Parameter& parameter) {

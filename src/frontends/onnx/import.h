@@ -26,6 +26,11 @@ std::vector<OpenDimension> open_dimensions(const OnnxModel& model);
 
 // The inputs that a caller gives: the graph's, without initializers of the same name.
 std::vector<const OnnxValue*> caller_inputs(const OnnxModel& model);
+// Inputs of the graph that have initializers: a caller may give them, and their initializers stand for them else.
+std::vector<const OnnxValue*> overridable_inputs(const OnnxModel& model);
+// The model in which those of `names` that are such inputs have no initializers, so that callers give them; nothing:
+// none of the names is one.
+std::optional<OnnxModel> without_initializers(const OnnxModel& model, const std::set<std::string>& names);
 // One a caller's input: whether a node or an output of the model reads it. Only such are inputs of the model's Graph.
 std::vector<bool> read_inputs(const OnnxModel& model);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "frontends/onnx/functions.h"
+#include "frontends/onnx/order.h"
 #include "frontends/onnx/tensor_proto.h"
 #include "support/descriptor.h"
 #include "support/file.h"
@@ -38,13 +39,14 @@ public:
                          .params = {{"file", file_.path}}});
         }
         if (auto fine = link_functions(model); !fine) return fail(std::move(fine.error()));
+        if (auto fine = order_nodes(model); !fine) return fail(std::move(fine.error()));
         model.data_files = external_.paths();
         model.data_problems = external_.problems();
         return model;
     }
 
 private:
-    static std::string domain(std::string_view name) { return name == "ai.onnx" ? "" : std::string(name); }
+    static std::string domain(std::string name) { return name == "ai.onnx" ? std::string() : name; }
 
     static void describe(const Field& field, OnnxMetadata& metadata) {
         switch (field.number) {
@@ -118,8 +120,8 @@ private:
         while (auto field = reader.next()) {
             switch (field->number) {
             case 1: function.name = field->as_text(); break;
-            case 4: function.inputs.emplace_back(field->as_text()); break;
-            case 5: function.outputs.emplace_back(field->as_text()); break;
+            case 4: function.inputs.push_back(field->as_text()); break;
+            case 5: function.outputs.push_back(field->as_text()); break;
             case 7: function.graph.nodes.push_back(node(field->bytes, 0)); break;
             case 9: opset(field->bytes, function.opsets); break;
             case 10: function.domain = domain(field->as_text()); break;
@@ -144,8 +146,8 @@ private:
         Reader reader(message);
         while (auto field = reader.next()) {
             switch (field->number) {
-            case 1: node.inputs.emplace_back(field->as_text()); break;
-            case 2: node.outputs.emplace_back(field->as_text()); break;
+            case 1: node.inputs.push_back(field->as_text()); break;
+            case 2: node.outputs.push_back(field->as_text()); break;
             case 3: node.name = field->as_text(); break;
             case 4: node.operator_type = field->as_text(); break;
             case 5:
@@ -178,7 +180,7 @@ private:
             case 6: a.graph = std::make_shared<OnnxGraph>(graph(field->bytes, depth + 1)); break;
             case 7: complete &= append_floats(*field, a.reals); break;
             case 8: complete &= append_integers(*field, a.integers); break;
-            case 9: a.texts.emplace_back(field->as_text()); break;
+            case 9: a.texts.push_back(field->as_text()); break;
             case 20: type = field->as_signed(); break;
             case 21: a.reference = field->as_text(); break;
             default: break;

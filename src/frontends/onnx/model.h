@@ -70,7 +70,7 @@ const OnnxGraph* branch_of(const OnnxNode& node, bool condition);
 
 struct OnnxGraph {
     std::string name;
-    std::vector<OnnxNode> nodes;
+    std::vector<OnnxNode> nodes;  // each behind those whose values it reads
     std::vector<OnnxTensor> initializers;
     std::vector<OnnxValue> inputs, outputs;
 };
@@ -123,7 +123,7 @@ inline constexpr int64_t most_inlined_nodes = int64_t{1} << 17;  // that calls s
 inline constexpr int64_t most_inlined_bytes = int64_t{1} << 26;
 
 // Codes: onnx.truncated, onnx.not_a_model, onnx.tensor (wrong sizes), onnx.duplicate_function, onnx.recursive_function,
-// onnx.function_size, and those of reading files.
+// onnx.function_size, onnx.cycle, and those of reading files.
 Result<OnnxModel> read_model(const std::string& path);
 // The same from memory that `owner` keeps. Without `open`, data in other files are a problem of the model.
 Result<OnnxModel> parse_model(const std::string& path, Bytes bytes, std::shared_ptr<const void> owner,

@@ -65,9 +65,12 @@ void check_nodes(const OnnxModel& model, const Library& library, Diagnostics& pr
         if (!broken) {
             problem.code = "onnx.unsupported_operator";
             problem.summary = fmt::format("the operator '{}' of opset {} is not supported", full, opset);
-            problem.reason = occurrences.holds_graph ? "its nodes hold graphs, and no template stands for control flow"
-                                                     : occurrences.cause.summary;
-            problem.remedy = occurrences.holds_graph ? "" : occurrences.cause.remedy;
+            const Diagnostic& cause = occurrences.cause;
+            problem.reason = !cause.reason.empty() ? cause.reason
+                             : occurrences.holds_graph
+                                 ? "its nodes hold graphs, and no template stands for control flow"
+                                 : cause.summary;
+            problem.remedy = occurrences.holds_graph && cause.reason.empty() ? "" : cause.remedy;
         }
         problem.found = fmt::format("{} node{}, the first is '{}'", occurrences.count, occurrences.count > 1 ? "s" : "",
                                     occurrences.first_node);

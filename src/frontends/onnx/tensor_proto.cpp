@@ -65,7 +65,7 @@ void read_place(Bytes message, DataPlace& place) {
     Reader reader(message);
     while (auto field = reader.next()) {
         if (field->number == 1) key = field->as_text();
-        if (field->number == 2) value = field->as_text();
+        if (field->number == 2) value.assign(reinterpret_cast<const char*>(field->bytes.data()), field->bytes.size());
     }
     if (key == "location") place.location = value;
     if (key == "offset") place.offset = value;

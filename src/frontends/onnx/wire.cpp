@@ -1,6 +1,12 @@
 #include "frontends/onnx/wire.h"
 
+#include "support/utf8.h"
+
 namespace heddle::onnx {
+
+std::string Field::as_text() const {
+    return readable_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
 
 std::optional<uint64_t> Reader::varint() {
     uint64_t value = 0;

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 namespace heddle::onnx {
@@ -25,7 +25,8 @@ struct Field {
     int64_t as_signed() const { return static_cast<int64_t>(integer); }
     float as_float() const { return std::bit_cast<float>(static_cast<uint32_t>(integer)); }
     double as_double() const { return std::bit_cast<double>(integer); }
-    std::string_view as_text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+    // Bytes that are no UTF-8 are written as \xNN: names come from anybody, and go to JSON, to Python and to people.
+    std::string as_text() const;
 };
 
 // Walks the fields of one message. After the last field, or at the first byte that is no field, `next` gives nothing;

@@ -53,10 +53,9 @@ export async function load(folder, gpu = globalThis.navigator?.gpu, read = fetch
     device.pushErrorScope("out-of-memory");
 
     const weights = plan.weights ? await file(plan.weights.file) : null;
-    const buffers = plan.buffers.map(({ bytes, weights: at, fill }) => {
+    const buffers = plan.buffers.map(({ bytes, weights: at }) => {
         const buffer = device.createBuffer({ size: bytes, usage });
         if (at) device.queue.writeBuffer(buffer, 0, weights, at.offset, words(at.bytes));
-        if (fill) device.queue.writeBuffer(buffer, 0, new Uint32Array(bytes / 4).fill(fill));
         return buffer;
     });
     const launches = await file(plan.launches.file);

@@ -110,8 +110,8 @@ TEST(CodeShape, AMaximumThatTakesNaNIsTheMachinesOwn) {
 
 TEST(CodeShape, AFloatIsChosenWithoutABranch) {
     const std::string text = assembly("update_least", avx2());
-    EXPECT_GT(count(text, "vcmpunordps"), 0);
-    EXPECT_EQ(count(text, "vblendvps"), count(text, "vcmpunordps"));
+    EXPECT_GT(count(text, "vcmpunords"), 0);
+    EXPECT_EQ(count(text, "vblendvps"), count(text, "vcmpunords"));
 }
 
 // One for the indices of each vector that are checked.

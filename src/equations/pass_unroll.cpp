@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
 #include "equations/written_terms.h"
@@ -324,6 +324,6 @@ void AxisWriter::run() {
 
 }  // namespace
 
-void write_out_axes(System& system) { AxisWriter(system).run(); }
+void unroll_axes(System& system) { AxisWriter(system).run(); }
 
 }  // namespace heddle::equations

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 #include "sound.h"
 #include "system_builder.h"
@@ -19,7 +19,7 @@ TEST(PassWriteOut, GroupsOfBytesAreSumsOfReads) {
                         dtype, group, terms)));
         EXPECT_TRUE(system) << (system ? "" : render(system.error()));
         if (!system) return false;
-        write_out_axes(*system);
+        unroll_axes(*system);
         expect_sound(*system);
         return system->equation(system->order().front()).reducer.has_value();
     };
@@ -43,7 +43,7 @@ TEST(PassWriteOut, AWindowWithAListIsASumOfReads) {
     b.output(b.reduce({8}, Reducer::sum, {3}, [&](const Coordinates& i, const Coordinates& k) {
         return b.times(weight(b, k[0]), b.read(x, {b.arena().add(i[0], k[0])}));
     }));
-    write_out_axes(b.system);
+    unroll_axes(b.system);
     expect_sound(b.system);
     const Equation& e = b.system.equation(b.system.order().front());
     EXPECT_FALSE(e.reducer);
@@ -59,7 +59,7 @@ TEST(PassWriteOut, WhatReadsAWrittenAxisIsWrittenWithIt) {
     b.output(b.reduce({8}, Reducer::sum, {3},
                       [&](const Coordinates& i, const Coordinates& k) { return b.read(scaled, {k[0], i[0]}); }));
     b.output(b.pointwise({3, 8}, [&](const Coordinates& i) { return b.read(scaled, i); }));
-    write_out_axes(b.system);
+    unroll_axes(b.system);
     expect_sound(b.system);
     EXPECT_EQ(live(b.system), 7u);  // three of each, and the sum
 }
@@ -71,7 +71,7 @@ TEST(PassWriteOut, BranchesThatNumbersDecideAreTaken) {
         "system s\n in x: float32[3]\n out y: float32[1]\n const lengths: int64[3] = [3, 2, 1]\n"
         " for i < 1: y[i] = sum(k < 3 : x[(value.less(k, lengths[k]) ? lengths[k] - 1 - k : k)])\n outputs y\n"));
     ASSERT_TRUE(system) << render(system.error());
-    write_out_axes(*system);
+    unroll_axes(*system);
     expect_sound(*system);
     const Equation& e = system->equation(system->order().front());
     EXPECT_FALSE(e.reducer);
@@ -84,7 +84,7 @@ TEST(PassWriteOut, AProductStaysOne) {
     b.output(b.reduce({40, 8}, Reducer::sum, {3}, [&](const Coordinates& i, const Coordinates& k) {
         return b.times(b.times(weight(b, k[0]), b.read(x, {k[0], i[1]})), b.read(w, {k[0], i[0]}));
     }));
-    write_out_axes(b.system);
+    unroll_axes(b.system);
     EXPECT_TRUE(b.system.equation(b.system.order().front()).reducer);
 }
 
@@ -92,7 +92,7 @@ TEST(PassWriteOut, AnInnermostAxisOfAnOutputStays) {
     SystemBuilder b;
     const TensorIndex x = b.input({8, 3});
     b.output(b.pointwise({8, 3}, [&](const Coordinates& i) { return b.times(weight(b, i[1]), b.read(x, i)); }));
-    write_out_axes(b.system);
+    unroll_axes(b.system);
     EXPECT_EQ(live(b.system), 1u);
 }
 
@@ -103,7 +103,7 @@ System halved_pixels(int64_t channels) {
     b.output(b.reduce({8, channels}, Reducer::sum, {2}, [&](const Coordinates& i, const Coordinates& k) {
         return b.read(x, {b.arena().add(k[0], i[0], 2), i[1]});
     }));
-    write_out_axes(b.system);
+    unroll_axes(b.system);
     expect_sound(b.system);
     return b.system;
 }

@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 #include "expr/remake.h"
 
@@ -166,7 +166,7 @@ void name_occurrences(System& system, const std::vector<Occurrence>& occurrences
 
 }  // namespace
 
-void name_expensive(System& system) {
+void name_common_subexpressions(System& system) {
     CanonicalAxes pool(*system.arena);
     std::map<Expr, Canonical> known;
     bool changed = true;

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/pass_support.h"
 
 namespace heddle::equations {
@@ -211,6 +211,6 @@ private:
 
 }  // namespace
 
-void leave_unasked_elements(System& system) { AskedElements(system).run(); }
+void leave_undemanded_elements(System& system) { AskedElements(system).run(); }
 
 }  // namespace heddle::equations

@@ -1,11 +1,11 @@
 // Of a state that is updated in its place, elements that no later step asks for need no update: behind the pivot of an
 // elimination what lies before it, and the half of a symmetric matrix that no pivot's row has. Which they are follows
 // from where the state is read: at the step itself (`rest[t, t, i]`), under conditions on axes (`i >= t`). There the
-// step keeps what it has, and the schedule leaves such points out (schedules.md, "Steps that change nothing").
+// step keeps what it has, and the schedule leaves such points out (schedules.md, "Demand and change").
 #include <algorithm>
 #include <optional>
 
-#include "equations/fusion.h"
+#include "equations/passes.h"
 #include "equations/kept_steps.h"
 #include "equations/pass_support.h"
 
