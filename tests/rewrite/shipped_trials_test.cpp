@@ -1,5 +1,6 @@
 // `heddle check` sees every shipped operator work, and notices single mistakes that are put into them.
 #include <regex>
+#include <set>
 
 #include "rewrite/trial.h"
 
@@ -39,8 +40,10 @@ TEST(ShippedTrials, EveryOperatorIsSeenToWork) {
         const std::string domain = colons == std::string::npos ? "" : name.substr(0, colons);
         const auto found = shipped().find_onnx(domain, colons == std::string::npos ? name : name.substr(colons + 2), 25);
         if (!found) continue;  // of newer operator sets
-        // As many columns as there are windows, of which its own patterns say nothing: its part does.
-        if (name.ends_with("Col2Im")) continue;
+        // Made-up sizes do not fit what their patterns cannot say: as many columns as there are windows; tensors of three
+        // kinds in turn in one list; packed bytes, whose number is a product of parameters.
+        const std::set<std::string> not_made_up = {"Col2Im", "com.microsoft::QLinearConcat", "com.microsoft::MatMulNBits"};
+        if (not_made_up.contains(name)) continue;
         EXPECT_EQ(outcome(**found, shipped()), "") << name;
         ++tried;
     }
