@@ -15,8 +15,8 @@ struct SplitRequest {
 
 struct Split {
     Graph forward;  // from the inputs to the outputs, then the tape's entries
-    Graph reverse;  // from the inputs and outputs that are not overwritten, the entries, and the adjoints of the
-                    // outputs, to those of what is wanted
+    Graph reverse;  // from the inputs and outputs that are not overwritten (no constants, such as an output without
+                    // elements), the entries, and the adjoints of the outputs, to those of what is wanted
     TapeLayout tape;
 };
 

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 std::string renamed(const std::string& name) { return "op_" + name; }
 
-// Every template of the library: core, and of every opset.
+// Every template of the library: core, of every opset and of other domains, and those that these call.
 std::vector<const Template*> all_templates(const Library& library) {
     std::vector<const Template*> templates;
     for (const std::string& name : library.names()) {
@@ -29,8 +29,17 @@ std::vector<const Template*> all_templates(const Library& library) {
     }
     std::set<const Template*> seen;
     for (const std::string& name : library.onnx_names()) {
+        const size_t colons = name.find("::");
+        const std::string domain = colons == std::string::npos ? "" : name.substr(0, colons);
         for (int64_t opset = 1; opset < 30; opset++) {
-            auto found = library.find_onnx("", name, opset);
+            auto found = library.find_onnx(domain, colons == std::string::npos ? name : name.substr(colons + 2), opset);
+            if (found && seen.insert(*found).second) templates.push_back(*found);
+        }
+    }
+    seen.insert(templates.begin(), templates.end());
+    for (size_t i = 0; i < templates.size(); i++) {  // those of one file alone
+        for (const Syntax* call : operator_calls(*templates[i])) {
+            auto found = library.find_from(*templates[i], call->text);
             if (found && seen.insert(*found).second) templates.push_back(*found);
         }
     }

@@ -65,6 +65,7 @@ TEST(CompileJobs12, ATapeIsAddressedByIndexPoints) {
             const int threads = 1 + static_cast<int>(i) % 3;
             std::vector<TensorData> given = run_on(targets[i], passes->forward, {feeds[0], feeds[1]}, threads);
             ASSERT_EQ(given.size(), passes->tape.entries.size() + 1);
+            if (graph.tensor(graph.outputs[0]).constant) given.clear();
             given.push_back(feeds[2]);
             const std::vector<TensorData> found =
                 run_on(targets[targets.size() - 1 - i], passes->reverse, given, 4 - threads);
