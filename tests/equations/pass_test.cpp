@@ -248,6 +248,24 @@ TEST(PassPullOut, SquaresOfSquaresAreNotOpened) {
     EXPECT_EQ(live(b.system), 1u);
 }
 
+// The squares of x / max x are in its type where those of x are not.
+TEST(PassPullOut, AScaleOfSquaresStays) {
+    for (const bool twice : {false, true}) {
+        SystemBuilder b;
+        const TensorIndex x = b.input({4, 800});
+        const TensorIndex most = b.reduce({4}, Reducer::maximum, {800}, [&](const Coordinates& i, const Coordinates& k) {
+            return b.read(x, {i[0], k[0]});
+        });
+        b.output(b.reduce({4}, Reducer::sum, {800}, [&](const Coordinates& i, const Coordinates& k) {
+            const Expr value = b.read(x, {i[0], k[0]}), scale = b.read(most, {i[0]});
+            return b.times(b.times(value, scale), twice ? b.times(value, scale) : value);
+        }));
+        pull_out_factors(b.system);
+        expect_sound(b.system);
+        EXPECT_EQ(live(b.system), twice ? 2u : 3u);
+    }
+}
+
 // The type that the sum of the terms is accumulated in, and those of all right sides.
 std::string types_after_narrowing(const std::string& text) {
     auto system = parse_system(std::make_shared<SourceText>("system", text));
