@@ -51,7 +51,8 @@ TEST(StaticArrays, StatesTakeIt) {
               (Dtypes{{"s", "float32"}, {"s_before1", "float32"}}));
     EXPECT_EQ(locals_of("    scan t < 4:\n      scan u < 2:\n"
                         "        r[u, j < 3] = 0.5 * r[u - 1, j] + j from 1.0\n"
-                        "      s[t] = s[t - 1] * r[1, 2] from 0.5\n" + rest + "    y = s[3] * x\n"),
+                        "      s[t] = s[t - 1] * r[1, 2] from 0.5\n" +
+                        rest + "    y = s[3] * x\n"),
               (Dtypes{{"r", "float32"}, {"s", "float32"}}));
 }
 
