@@ -211,5 +211,17 @@ TEST(Fusion20, FilesAreWrittenWithTheLoader) {
     EXPECT_EQ(refused.error().front().code, "webgpu.folder");
 }
 
+// There is no float64: states and arrays of static numbers are of their users' type.
+TEST(Package, TakesStatesAndArraysOfStaticNumbers) {
+    const std::string text =
+        "decaying:\n  inputs: {x: \"float32[$n]\"}\n  outputs: {y: \"float32[$n]\"}\n  index: \"[1]\"\n  body: |\n"
+        "    let weights[i < 3] = 0.5 - 0.2 * i\n    scan t < $n:\n"
+        "      s[t] = 0.9 * s[t - 1] + 0.1 from 1\n      y[t] = x[t] * s[t] * weights[t % 3]\n";
+    const auto graph = build_program(std::make_shared<SourceText>("program", "y = decaying(x)"), library_with(text),
+                                     std::vector<ProgramInput>{input("x", {24})});
+    ASSERT_TRUE(graph) << render(graph.error());
+    EXPECT_FALSE(sound(*graph).kernels.empty());
+}
+
 }  // namespace
 }  // namespace heddle::webgpu
