@@ -187,6 +187,32 @@ TEST(PassPointwise, AComputedProducerUnderAGuardKeepsItsName) {
     EXPECT_EQ(live(b.system), 2u);
 }
 
+Expr padded(SystemBuilder& b, TensorIndex x, const Coordinates& at) {
+    return b.arena().guarded_read(x, DType::float32, at, b.number(0), b.shape(x));
+}
+
+TEST(PassPointwise, WhatIsComputedAndThenPaddedIsOneEquation) {
+    SystemBuilder b;
+    const TensorIndex x = b.unary(b.input({3, 8}), ScalarOp::exp);
+    b.output(b.pointwise({6, 8}, [&](const Coordinates& i) {
+        return padded(b, x, {b.arena().add(i[0], b.arena().integer(-2)), i[1]});
+    }));
+    optimise(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 1u);
+}
+
+TEST(PassPointwise, WhatAPaddingRepeatsIsStored) {
+    SystemBuilder b;
+    const TensorIndex x = b.unary(b.input({3}), ScalarOp::exp);
+    b.output(b.pointwise({6, 8}, [&](const Coordinates& i) {
+        return padded(b, x, {b.arena().add(i[0], b.arena().integer(-2))});
+    }));
+    optimise(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 2u);
+}
+
 TEST(PassDistribute, AnElementwiseReaderOfAConcatIsWrittenInPieces) {
     SystemBuilder b;
     const TensorIndex joined = b.concatenate({b.matmul(b.input({4, 8}), b.input({8, 16})), b.input({4, 3})}, 1);
