@@ -126,9 +126,12 @@ struct Arithmetic {
                 const DType type = bits_type(a);
                 const CodeValue leading =
                     widened(code, code.integer(type, wide ? ~int64_t{7} : int64_t{0xfffffff8}), a.width);
-                // One unit less before the low bits go: a quotient that was rounded up would take off too much.
+                // A quotient that was rounded up is one unit less before the low bits go, and no other: with a unit more
+                // to take off, the rest of a divisor just below a power of two has a bit too many.
                 const CodeValue raw = code.reinterpret(quotient, type);
-                const CodeValue below = op(CodeOp::bit_and, op(CodeOp::subtract, raw, integer(raw, 1)), leading);
+                const CodeValue rounded_up = less(code.multiply_add(negate(quotient), step, rest), zero(a));
+                const CodeValue down = select(rounded_up, op(CodeOp::subtract, raw, integer(raw, 1)), raw);
+                const CodeValue below = op(CodeOp::bit_and, down, leading);
                 const CodeValue chunk = select(less(quotient, real(a, wide ? 0x1p51 : 0x1p21)),
                                                op(CodeOp::truncate, quotient), code.reinterpret(below, a.dtype));
                 CodeValue next = code.multiply_add(negate(chunk), step, rest);

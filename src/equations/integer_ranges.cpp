@@ -8,8 +8,6 @@
 
 namespace heddle::equations {
 
-bool holds(DType dtype, Interval values) { return values.within(interval_of(dtype)); }
-
 bool is_exact_on_integers(Expr value) {
     if (value->kind != Kind::scalar) return false;
     // What rounds down gives the same in any type that holds it.
@@ -63,7 +61,7 @@ Interval IntegerRanges::of_operation(Expr e) {
     else if (is_exact_on_integers(e) && known_[parts[0]].known() && known_[parts[1]].known())
         found = interval_of(e->op, known_[parts[0]], known_[parts[1]]);
     if (e->kind == Kind::guarded_read) found = hull(found, known_[parts.back()]);
-    return found.within(all) ? found : all;  // what leaves its type wraps
+    return found.within(all) && holds(e->dtype, found) ? found : all;  // what leaves its type wraps
 }
 
 Expr IntegerRanges::narrowed(Arena& arena, Expr value, DType dtype) {

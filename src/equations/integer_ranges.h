@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "equations/system.h"
+#include "expr/scalar_interval.h"
 #include "zspace/interval.h"
 
 namespace heddle::equations {
@@ -38,7 +39,6 @@ private:
     std::unordered_map<TensorIndex, Interval> elements_;
 };
 
-bool holds(DType dtype, Interval values);
 // Of integers: the result of the operation on exact operands is theirs as numbers, but where it leaves its type.
 bool is_exact_on_integers(Expr value);
 bool is_remainder(Expr value);  // of integers, by a literal above 0: rounded down, so none is below 0

@@ -57,6 +57,10 @@ Interval interval_of(DType dtype) {
     return {-(int64_t{1} << (row.bits - 1)), (int64_t{1} << (row.bits - 1)) - 1};
 }
 
+bool holds(DType dtype, Interval values) {
+    return dtype == DType::uint64 ? values.low >= 0 : values.within(interval_of(dtype));
+}
+
 Interval interval_of(ScalarOp op, Interval a, Interval b) {
     const ScalarOpInfo& row = info(op);
     switch (row.interval) {

@@ -11,6 +11,9 @@ namespace heddle {
 // The values of an integer type of at most 32 bits, or bool; of others nothing is known.
 Interval interval_of(DType dtype);
 
+// Whether numbers in this interval are the type's own, so that none of them wraps.
+bool holds(DType dtype, Interval values);
+
 // Of an operation on integers or bools (0 and 1), none of the operands empty; `b` is left alone where there is one.
 // Exact integers: where the result leaves its own type it wraps, and nothing is known of it.
 Interval interval_of(ScalarOp op, Interval a, Interval b = Interval::point(0));

@@ -71,7 +71,7 @@ private:
 
     // Nothing where it wraps.
     static std::optional<int64_t> fitting(std::optional<int64_t> value, DType dtype) {
-        const bool fits = value && is_whole(dtype) && Interval::point(*value).within(interval_of(dtype));
+        const bool fits = value && is_whole(dtype) && holds(dtype, Interval::point(*value));
         return fits ? value : std::nullopt;
     }
 

@@ -165,7 +165,7 @@ ValueRange RangeEvaluator::scalar(const Node& node) {
 
 // Arithmetic on narrow integers wraps: an interval that leaves the type says nothing.
 ValueRange RangeEvaluator::fitting(ValueRange value, DType dtype) {
-    return value.interval.within(interval_of(dtype)) ? value : unknown(dtype, value.data);
+    return holds(dtype, value.interval) ? value : unknown(dtype, value.data);
 }
 
 ValueRange RangeEvaluator::arithmetic(ScalarOp op, const ValueRange& a, const ValueRange& b) {
@@ -257,7 +257,7 @@ ValueRange RangeEvaluator::converted(const ValueRange& value, DType from, DType 
             return reals({}, value.data);
         return reals({static_cast<double>(x.low), static_cast<double>(x.high)}, value.data);
     }
-    Interval limits = interval_of(to);
+    Interval limits = to == DType::uint64 ? Interval{0, highest} : interval_of(to);
     if (is_float(from)) {  // truncates and saturates
         if (!value.real.known()) return unknown(to, value.data);
         auto integer = [&](double v) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "evaluate/evaluate.h"
 #include "helpers/running.h"
@@ -73,6 +74,43 @@ TEST(ScalarValues, PowersOfIntegersByFractions) {
     expect_call("power_mixed", {base, tensor(DType::int64, {2, 1, 10, 3})}, {16, 27, 1024, -512});
     expect_call("power_mixed", {tensor(DType::float32, {2, 9}), tensor(DType::float64, {0.5, 0.5})},
                 {std::sqrt(2.0f), 3});
+}
+
+// Divisors just below a power of two, and quotients of any size.
+TEST(ScalarValues, RemaindersAreExact) {
+    std::mt19937_64 random(7);
+    for (DType dtype : {DType::float32, DType::float64}) {
+        const bool wide = dtype == DType::float64;
+        std::vector<double> dividends, divisors, expected;
+        for (int i = 0; i < 4000; i++) {
+            const auto number = [&](double mantissa, int range) {
+                const double made = std::ldexp(mantissa, static_cast<int>(random() % static_cast<uint64_t>(range)));
+                return wide ? made : static_cast<double>(static_cast<float>(made));
+            };
+            std::uniform_real_distribution<double> mantissas(1, 2);
+            const double below = i % 2 ? 2 - std::ldexp(static_cast<double>(random() % 4096), -20) : mantissas(random);
+            dividends.push_back(number(mantissas(random), wide ? 900 : 120));
+            divisors.push_back(number(std::min(below, 2 - 0x1p-20), wide ? 300 : 40));
+            expected.push_back(std::fmod(dividends.back(), divisors.back()));
+        }
+        expect_call("mod", {tensor(dtype, dividends), tensor(dtype, divisors)}, expected);
+    }
+}
+
+// -2 as an unsigned integer of 64 bits is no small number.
+TEST(ScalarValues, NegativeNumbersAsUnsignedOnes) {
+    heddle::Session session(library());
+    const TensorId x = session.add_input("x", {DType::int16, {Size(5)}});
+    const std::map<std::string, StaticValue> to = {{"to", StaticValue::of(DType::uint64)}};
+    const TensorId wide = call(session, "cast", {x}, to);
+    TensorData limit(DType::uint64, {1});
+    limit.set_integer(0, 44);
+    const TensorId below = call(session, "less", {wide, session.add_constant("limit", limit)});
+    const Graph graph = session.finish({below});
+    const TensorData feed = tensor(DType::int16, {-2, -32768, 3, 44, 43});
+    auto found = Session(compiled(plan_of(graph)), std::make_shared<ThreadPool>(1)).run({feed});
+    ASSERT_TRUE(found) << render(found.error());
+    expect_values((*found)[0], {0, 0, 1, 0, 1}, "less");
 }
 
 TEST(ScalarValues, FlooredQuotientsOfInfinity) {
