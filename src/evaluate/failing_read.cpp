@@ -305,6 +305,7 @@ Diagnostic located(Diagnostic error, const FailingRead& read) {
     error.expected = fmt::format("0 <= index < {}", read.extent);
     error.found =
         point.empty() ? fmt::format("{}", read.index) : fmt::format("{} at {}", read.index, fmt::join(point, ", "));
+    if (error.remedy.empty()) error.remedy = "check the indices, or give a value for what lies outside: X[...] ?? value";
     std::erase_if(error.params, [](const auto& param) { return param.first == "point" || param.first == "node"; });
     error.params.emplace_back("point", fmt::format("{}", fmt::join(point, ", ")));
     return error;

@@ -37,7 +37,7 @@ TEST(ClampedWindows, AreSaidWithoutWhatIsNeedless) {
     EXPECT_EQ(window_of("x[max(@n - 1, 0)] + x[@n] + x[min(@n + 1, $n - 1)]"), "max(@n - 1, 0) .. min(@n + 1, 99)");
     EXPECT_EQ(window_of("x[$n - 1 - max(@n - 3, 0)]"), "min(-@n + 102, 99) .. min(-@n + 102, 99)");
     EXPECT_EQ(window_of("sum(d < 5 : x[min(@n, 90) + d])"), "min(@n, 90) .. min(@n + 4, 94)");
-    EXPECT_EQ(window_of("sum(d < 200 : x[min(max(@n + d - 100, 0), $n - 1)])"), "max(@n - 100, 0) .. 99");
+    EXPECT_EQ(window_of("sum(d < 150 : x[min(max(@n + d - 50, 0), $n - 1)])"), "max(@n - 50, 0) .. 99");
     EXPECT_EQ(window_of("x[max(@n - 1, 0)] + (x[@n + 2] ?? 0)"), "max(@n - 1, 0) .. min(@n + 2, 99)");
 }
 
