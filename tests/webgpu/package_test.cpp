@@ -162,7 +162,7 @@ TEST(Fusion20, KernelsBindAtMostEightBuffers) {
     for (int i = 1; i < 12; i++)
         text += "s" + std::to_string(i) + " = add(s" + std::to_string(i - 1) + ", x" + std::to_string(i) + ")\n";
     const Package sum = sound(graph_of(text + "y = exp(s11)", inputs));
-    EXPECT_EQ(sum.dispatches.size(), 2u);
+    EXPECT_EQ(sum.dispatches.size(), 3u) << "seven tensors a kernel, beside the launch's numbers";
     for (const Dispatch& dispatch : sum.dispatches) EXPECT_LE(dispatch.buffers.size(), 8u);
     text = "";
     for (int i = 0; i < 12; i++) text += "y" + std::to_string(i) + " = mul(x" + std::to_string(i) + ", 2.0)\n";
