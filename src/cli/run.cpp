@@ -12,6 +12,7 @@
 #include "cli/run_placed.h"
 #include "cli/support.h"
 #include "evaluate/evaluate.h"
+#include "evaluate/failing_read.h"
 #include "evaluate/work.h"
 #include "inference/kept_program.h"
 #include "support/file.h"
@@ -287,6 +288,14 @@ Result<Ready> make(const RunOptions& options, const Library& library, const Give
     return ready;
 }
 
+// Where an index is out of range is found in the graph, which programs do not keep.
+Diagnostics located_in_source(Diagnostics errors, const RunOptions& options, const Library& library, const Given& given,
+                              Progress& progress, const std::vector<TensorData>& feeds) {
+    if (errors.front().code != "runtime.index_out_of_range") return errors;
+    const auto source = load(options, library, given, progress);
+    return source ? located(std::move(errors), source->graph, feeds) : errors;
+}
+
 Result<void> run_compiled(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
                           Measured& measured) {
     const auto begin = Clock::now();
@@ -308,7 +317,8 @@ Result<void> run_compiled(const RunOptions& options, const Library& library, con
     if (!ready) return fail(std::move(ready.error()));
     const runtime::Executable& executable = *ready->program.executable;
     runtime::Session session(ready->program.executable, engine->pool);
-    if (auto done = run_session(session, ready->feeds, options, measured); !done) return done;
+    if (auto done = run_session(session, ready->feeds, options, measured); !done)
+        return fail(located_in_source(std::move(done.error()), options, library, given, progress, ready->feeds));
     if (!options.profile.empty()) {
         if (auto done = profile_session(session, *ready->graph, ready->feeds, executable, *engine, options, measured);
             !done)

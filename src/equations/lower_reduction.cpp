@@ -5,6 +5,7 @@
 #include "equations/pass_support.h"
 #include "equations/system_rules.h"
 #include "expr/coordinate.h"
+#include "graph/body_names.h"
 
 namespace heddle::equations {
 
@@ -105,7 +106,8 @@ Expr BodyLowering::convert_reduce(const Node& node, Expr condition) {
     std::optional<Draft> draft = draft_reduction(node, condition);
     if (!draft) return nullptr;
     if (!draft->reducer) return draft->right;
-    return name_reduction(std::move(*draft), std::string(name(node.reducer)));
+    const std::string* const called = name_of(body_, NodeId(&node - body_.nodes.data()));
+    return name_reduction(std::move(*draft), called ? *called : std::string(name(node.reducer)));
 }
 
 // The axes of variables that `right` is computed from, without those that are bound.

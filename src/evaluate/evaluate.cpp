@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "evaluate/executor.h"
+#include "evaluate/failing_read.h"
 #include "graph/complex.h"
 #include "graph/wide_sums.h"
 
@@ -208,12 +209,14 @@ Result<std::vector<TensorData>> evaluate_graph(const Graph& graph, const std::ve
     bool exact = precision == Precision::exact;
     if (has_wide_sums(graph)) return evaluate_graph(keep_sums_wide(graph), feeds, precision);
     if (auto checked = check_feeds(graph, feeds, exact); !checked) return fail(std::move(checked.error()));
-    return evaluate_operations<TensorData>(
+    auto values = evaluate_operations<TensorData>(
         graph, feeds, [](const TensorData& data) { return data; },
         [&](const TensorType& type) { return storage_for(type, exact); },
         [&](const Body& body, const auto& inputs, auto& outputs) {
             return evaluate_body(body, inputs, outputs, precision);
         });
+    if (!values) return fail(located(std::move(values.error()), graph, feeds));
+    return values;
 }
 
 Result<std::vector<BoundedTensor>> evaluate_graph_bounded(const Graph& graph, const std::vector<TensorData>& feeds) {

@@ -62,6 +62,21 @@ Result<Json> equations_json(const Graph& graph, const Target& target, const std:
     return json;
 }
 
+// Kernels call their tensors t0, t1 ... so that programs can share them: what each launch passes as these.
+std::string tensor_names(const plan::Plan& plan) {
+    std::string text;
+    for (const plan::Batch& batch : plan.run) {
+        for (const plan::Launch& launch : batch) {
+            std::string names;
+            for (size_t i = 0; i < launch.buffers.size(); i++)
+                names += fmt::format("{}t{} {}", i ? ", " : "", i,
+                                     plan.buffers[static_cast<size_t>(launch.buffers[i])].name);
+            if (!launch.layout) text += fmt::format("tensors of '{}': {}\n", launch.name, names);
+        }
+    }
+    return text;
+}
+
 void add_plan_json(const plan::Plan& plan, const ExplanationOptions& options, Json& json) {
     if (options.schedule) {
         Json trees = Json::array();
@@ -69,8 +84,10 @@ void add_plan_json(const plan::Plan& plan, const ExplanationOptions& options, Js
             trees.push_back({{"key", plan.keys[i]},
                              {"instructions", codegen::instruction_count(*plan.trees[i])},
                              {"tree", schedules::print(*plan.trees[i])}});
-        json["schedule"] = {
-            {"choices", plan::summary(plan)}, {"plan", plan::print(plan)}, {"kernels", std::move(trees)}};
+        json["schedule"] = {{"choices", plan::summary(plan)},
+                            {"tensors", tensor_names(plan)},
+                            {"plan", plan::print(plan)},
+                            {"kernels", std::move(trees)}};
     }
     if (options.source) {
         json["source"] = Json::array();
@@ -140,6 +157,7 @@ std::string compiled_text(const Json& json) {
     if (json.contains("schedule")) {
         text += "\nchoices\n";
         text += form_text(text_of(json["schedule"], "choices"), 2);
+        text += form_text(text_of(json["schedule"], "tensors"), 2);
         for (const Json& kernel : json["schedule"]["kernels"])
             text += fmt::format("  kernel {}: {} instructions\n", text_of(kernel, "key").substr(0, 8),
                                 kernel["instructions"].get<int64_t>());

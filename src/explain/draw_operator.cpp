@@ -11,6 +11,7 @@
 #include "explain/facts.h"
 #include "explain/operation.h"
 #include "explain/shards.h"
+#include "explain/windows.h"
 
 namespace heddle::explain {
 namespace {
@@ -127,20 +128,21 @@ private:
                                : fmt::format("below: the boxes of the point [{}]", fmt::join(point_, ", ")));
         row(title, box_of_point(), point_colour, lines);
         auto tensors = [&](const char* what, const char* key, const std::vector<TensorId>& ids,
-                           const std::vector<IndexProjection>& projections, std::string_view colour) {
+                           const std::vector<IndexProjection>& projections, std::string_view colour, bool read) {
             for (size_t i = 0; i < ids.size(); i++) {
                 const Json& said = facts[key][i];
                 std::string title = fmt::format("{} {}: {}", what, text_of(said, "name"), text_of(said, "type"));
                 const Tensor& tensor = graph_.tensor(ids[i]);
                 Shown shown{.extents = tensor.type.extents(), .start = {}, .end = {}, .origin = tensor.start};
                 if (i < projections.size()) project(projections[i], shown);
+                if (read && !shown.start.empty()) narrow(operation, i, shown);
                 auto lines = lines_of(tensor_text(said, notations_));
                 if (!shown.start.empty()) lines.push_back("in the picture  " + box_text(shown));
                 row(title, shown, colour, lines);
             }
         };
-        tensors("input", "inputs", operation.inputs, operation.input_projections, box_colour);
-        tensors("output", "outputs", operation.outputs, operation.output_projections, made_colour);
+        tensors("input", "inputs", operation.inputs, operation.input_projections, box_colour, true);
+        tensors("output", "outputs", operation.outputs, operation.output_projections, made_colour, false);
         if (!facts["axes"].empty()) section("shards along\n" + axes_text(facts["axes"]));
         section(facts["body"].is_null() ? "no body: a kernel elsewhere\n"
                                         : "body\n" + indented(text_of(facts, "body"), 2));
@@ -189,6 +191,19 @@ private:
             shown.start.push_back(whole ? 0 : std::clamp<int64_t>(start, 0, shown.extents[d]));
             shown.end.push_back(whole ? shown.extents[d]
                                       : std::clamp<int64_t>(start + projection.shape[d], 0, shown.extents[d]));
+        }
+    }
+
+    // To the windows of dimensions that are no box at every point.
+    void narrow(const Operation& operation, size_t input, Shown& shown) const {
+        const auto& whole = operation.input_projections[input].whole;
+        for (size_t d = 0; d < whole.size(); d++) {
+            const auto window =
+                whole[d] && shown.extents[d] > 1 ? clamped_window(operation, input, d, shown.extents[d]) : std::nullopt;
+            if (!window) continue;
+            const auto [begin, end] = window_at(*window, *operation.body, point_);
+            shown.start[d] = std::clamp<int64_t>(begin, 0, shown.extents[d]);
+            shown.end[d] = std::clamp<int64_t>(end, 0, shown.extents[d]);
         }
     }
 

@@ -9,6 +9,7 @@
 
 #include "pictures/notation.h"
 #include "explain/shards.h"
+#include "explain/windows.h"
 
 namespace heddle::explain {
 namespace {
@@ -45,7 +46,21 @@ Json list_json(const List& list) {
     return result;
 }
 
-Json projection_json(const Tensor& tensor, IndexProjection projection, const std::vector<IndexAxis>& index) {
+// Of dimensions that the projection says to be read whole, by dimension; empty where there is nothing to say.
+std::vector<std::string> windows_of(const Operation& operation, size_t input, const Tensor& tensor) {
+    const IndexProjection& projection = operation.input_projections[input];
+    std::vector<std::string> texts(projection.whole.size());
+    for (size_t d = 0; d < texts.size(); d++) {
+        const int64_t extent = tensor.type.shape[d].value;
+        const auto window =
+            projection.whole[d] && extent > 1 ? clamped_window(operation, input, d, extent) : std::nullopt;
+        if (window) texts[d] = window_text(*window, *operation.body, d < tensor.start.size() ? tensor.start[d] : 0);
+    }
+    return texts;
+}
+
+Json projection_json(const Tensor& tensor, IndexProjection projection, const std::vector<IndexAxis>& index,
+                     const std::vector<std::string>& windows) {
     std::vector<int64_t> extents = tensor.type.extents();
     IndexProjection named = projection;  // where a dimension that is touched whole still begins at zero
     for (size_t row = 0; row < tensor.start.size(); row++) {
@@ -65,19 +80,21 @@ Json projection_json(const Tensor& tensor, IndexProjection projection, const std
             {"offset", list_json(projection.offset)},
             {"shape", list_json(projection.shape)},
             {"whole", list_json(projection.whole)},
-            {"rows", rows_notation(named, index, extents)},
+            {"rows", rows_notation(named, index, extents, windows)},
             {"diagonal", diagonal ? Json(*diagonal) : Json(nullptr)},
             {"structured", structured_notation(projection)},
             {"augmented", projection.augmented_matrix()}};
 }
 
 Json tensors_json(const Graph& graph, const std::vector<TensorId>& tensors,
-                  const std::vector<IndexProjection>& projections, const std::vector<IndexAxis>& index) {
+                  const std::vector<IndexProjection>& projections, const std::vector<IndexAxis>& index,
+                  const Operation* reader = nullptr) {
     Json list = Json::array();
     for (size_t i = 0; i < tensors.size(); i++) {
         const Tensor& tensor = graph.tensor(tensors[i]);
         if (i < projections.size())
-            list.push_back(projection_json(tensor, projections[i], index));
+            list.push_back(projection_json(tensor, projections[i], index,
+                                           reader ? windows_of(*reader, i, tensor) : std::vector<std::string>()));
         else
             list.push_back({{"name", tensor.name}, {"type", tensor.type.text()}});
     }
@@ -95,7 +112,7 @@ Json operation_json(const Graph& graph, const Operation& operation) {
             {"parameters", operation.params},
             {"class", name(class_of(operation))},
             {"index", index_json(operation.index)},
-            {"inputs", tensors_json(graph, operation.inputs, operation.input_projections, operation.index)},
+            {"inputs", tensors_json(graph, operation.inputs, operation.input_projections, operation.index, &operation)},
             {"outputs", tensors_json(graph, operation.outputs, operation.output_projections, operation.index)},
             {"point", point_json(graph, operation)},
             {"axes", axes_json(graph, operation)},

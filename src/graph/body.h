@@ -14,6 +14,7 @@
 #include "expr/expression.h"
 #include "support/dtype.h"
 #include "support/inline_vector.h"
+#include "support/source_text.h"
 #include "zspace/size.h"
 
 namespace heddle {
@@ -67,11 +68,25 @@ struct BodyEquation {
     NodeId value;  // of the output's dtype
 };
 
+// What the template's author calls a node, by `let`: for people only.
+struct NodeName {
+    NodeId node;
+    std::string name;
+};
+
+// Where its text has a read that data may lead outside of what is read.
+struct ReadPlace {
+    NodeId node;
+    Place place;
+};
+
 struct Body {
     std::vector<Variable> variables;
     std::vector<Node> nodes;
     std::vector<Local> locals;
     std::vector<BodyEquation> equations;
+    std::vector<NodeName> names;    // of some nodes; the first of a node counts
+    std::vector<ReadPlace> places;  // the same
 
     const Node& node(NodeId id) const { return nodes[id]; }
     const Variable& variable(VariableId id) const { return variables[id]; }

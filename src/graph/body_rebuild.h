@@ -124,6 +124,7 @@ public:
     NodeId copy(NodeId id) {
         const NodeId made = this->value(id);
         finish_states();
+        keep_notes();
         return made;
     }
     // The new variable; it is made if there is none yet.
@@ -140,7 +141,10 @@ protected:
           StateCopies(from),
           to_(to),
           variables_(from.variables.size()),
-          locals_(from.locals.size()) {}
+          locals_(from.locals.size()) {
+        for (const NodeName& name : from.names) names_.push_back(&name);
+        for (const ReadPlace& place : from.places) places_.push_back(&place);
+    }
     ~BodyRebuild() = default;
 
     VariableId make_variable(VariableId id) {
@@ -178,6 +182,19 @@ private:
         to_.locals.push_back(std::move(local));
         return last_id<LocalId>(to_.locals);
     }
+    // What is known of nodes that are made now.
+    void keep_notes() {
+        std::erase_if(names_, [&](const NodeName* of) {
+            const NodeId made = this->made_.find(of->node);
+            if (made != no_id) to_.names.push_back({made, of->name});
+            return made != no_id;
+        });
+        std::erase_if(places_, [&](const ReadPlace* of) {
+            const NodeId made = this->made_.find(of->node);
+            if (made != no_id) to_.places.push_back({made, of->place});
+            return made != no_id;
+        });
+    }
     LocalId number_state(LocalId id) final { return locals_[id] = add_local(without_values(this->from_.local(id))); }
     void copy_values(LocalId id) final {
         const NodeId initial = this->value(this->from_.local(id).initial);
@@ -188,6 +205,8 @@ private:
     }
 
     InlineVector<LocalId, 8> locals_;
+    std::vector<const NodeName*> names_;  // that are not in `to` yet
+    std::vector<const ReadPlace*> places_;
 };
 
 // The same body without the nodes and variables that no equation uses, in the order of first use, and with its tensors

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "expr/expression_text.h"
+#include "graph/body_names.h"
 #include "graph/graph.h"
 
 namespace heddle {
@@ -15,8 +16,10 @@ class BodyPrinter : private expr::ExpressionSpeller {
 public:
     BodyPrinter(const Body& body, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs)
         : ExpressionSpeller(Reader::person), body_(body), inputs_(inputs), outputs_(outputs) {
-        name_variables();
         count_uses();
+        name_values();
+        locals_ = local_names(body);
+        variables_ = variable_names(body, names_);
     }
 
     std::string print() {
@@ -24,9 +27,10 @@ public:
             if (uses_[i] == 0) continue;
             const auto id = NodeId(i);
             Text text = spelled(id);
-            bool named = (uses_[i] > 1 && text.text.size() > 24) || text.text.size() > 160;
-            if (named) {
-                std::string name = fmt::format("v{}", i);
+            const auto known = names_.find(id);
+            const bool long_text = (uses_[i] > 1 && text.text.size() > 24) || text.text.size() > 160;
+            if (known != names_.end() || long_text) {
+                std::string name = known != names_.end() ? known->second : fmt::format("v{}", i);
                 lines_ += fmt::format("let {}: {} = {}\n", name, heddle::name(body_.nodes[i].dtype), text.text);
                 text = {name};
             }
@@ -38,13 +42,16 @@ public:
     }
 
 private:
-    void name_variables() {
-        std::map<std::string, int> seen;
-        for (const Variable& variable : body_.variables) {
-            int count = ++seen[variable.name];
-            std::string name = (variable.kind == Variable::Kind::index ? "@" : "") + variable.name;
-            variables_.push_back(count == 1 ? name : fmt::format("{}_{}", name, count));
-        }
+    // Values have a line if they have a name of their author's, or are long.
+    void name_values() {
+        std::vector<std::string> tensors = inputs_;
+        tensors.insert(tensors.end(), outputs_.begin(), outputs_.end());
+        names_ = value_names(body_, tensors);
+        std::erase_if(names_, [&](const auto& each) {
+            const Node& node = body_.node(each.first);
+            return node.is_literal() || node.is_read() || node.kind == Node::Kind::variable ||
+                   node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
+        });
     }
 
     void count_uses() {
@@ -70,6 +77,9 @@ private:
     const std::string& variable(VariableId id) const { return variables_[id]; }
     std::string tensor(TensorIndex index) const final { return named(inputs_, index, "tensor"); }
 
+    const std::string& named(const Local& local) const {
+        return locals_[static_cast<size_t>(&local - body_.locals.data())];
+    }
     static std::string named(const std::vector<std::string>& names, int32_t index, const char* otherwise) {
         const auto at = static_cast<size_t>(index);
         return at < names.size() ? names[at] : fmt::format("{}{}", otherwise, index);
@@ -89,7 +99,7 @@ private:
         switch (node.kind) {
         case Node::Kind::local: {
             const Local& local = body_.local(node.local());
-            if (!local.is_state()) return {fmt::format("{}[{}]", local.name, list(operands))};
+            if (!local.is_state()) return {fmt::format("{}[{}]", named(local), list(operands))};
             return {element(local, step_text(operands[0]), operands.subspan(1))};
         }
         case Node::Kind::previous: {
@@ -106,7 +116,7 @@ private:
     }
 
     std::string element(const Local& state, const std::string& step, std::span<const NodeId> others) const {
-        return fmt::format("{}[{}{}{}]", state.name, step, others.empty() ? "" : ", ", list(others));
+        return fmt::format("{}[{}{}{}]", named(state), step, others.empty() ? "" : ", ", list(others));
     }
 
     // The step that a state's first coordinate, which is one more, stands for.
@@ -123,11 +133,11 @@ private:
     void print_local(const Local& local) {
         if (local.is_state()) {
             lines_ += fmt::format("scan {}: {}[{}]: {} = {} from {}\n", domain(std::span(local.variables).first(1)),
-                                  local.name, domain(std::span(local.variables).subspan(1)), name(local.dtype),
+                                  named(local), domain(std::span(local.variables).subspan(1)), name(local.dtype),
                                   text_of(local.value), text_of(local.initial));
             return;
         }
-        lines_ += fmt::format("let {}[{}]: {} = {}\n", local.name, domain(local.variables), name(local.dtype),
+        lines_ += fmt::format("let {}[{}]: {} = {}\n", named(local), domain(local.variables), name(local.dtype),
                               text_of(local.value));
     }
 
@@ -140,7 +150,8 @@ private:
     const Body& body_;
     const std::vector<std::string>& inputs_;
     const std::vector<std::string>& outputs_;
-    std::vector<std::string> variables_;
+    std::map<NodeId, std::string> names_;
+    std::vector<std::string> variables_, locals_;
     std::vector<int> uses_;
     std::map<NodeId, std::vector<size_t>> locals_by_value_;
     std::string lines_;

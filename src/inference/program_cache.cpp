@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "cache/folder.h"
+#include "evaluate/failing_read.h"
 #include "support/guarded.h"
 #include "support/progress.h"
 
@@ -151,7 +152,11 @@ Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const 
     }
     runtime::Session& session = *entries_.front().session;
     session.set_profile(profile);
-    return session.run(inputs, progress);
+    auto results = session.run(inputs, progress);
+    const bool spoilt = !donations_.empty();  // inputs may be written over
+    if (results || spoilt || results.error().front().code != "runtime.index_out_of_range") return results;
+    const auto graph = specialise(inputs, progress);
+    return graph ? fail(located(std::move(results.error()), *graph, inputs)) : results;
 }
 
 }  // namespace heddle::inference

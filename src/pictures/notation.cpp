@@ -54,12 +54,12 @@ std::string start_text(const IndexProjection& projection, size_t row, const std:
 }  // namespace
 
 std::string rows_notation(const IndexProjection& projection, const std::vector<IndexAxis>& index,
-                          const std::vector<int64_t>& extents) {
+                          const std::vector<int64_t>& extents, const std::vector<std::string>& windows) {
     auto names = coordinate_names(index);
     std::vector<std::string> rows;
     for (size_t row = 0; row < projection.shape.size(); row++) {
         if (covers(projection, row, extents)) {
-            rows.emplace_back("*");
+            rows.push_back(row < windows.size() && !windows[row].empty() ? windows[row] : "*");
             continue;
         }
         std::string start = start_text(projection, row, names);

@@ -8,9 +8,10 @@
 
 namespace heddle::pictures {
 
-// "[@batch, @row, 0 :> 5]" over the index's axes that are not reduced; `extents` are the tensor's.
+// "[@batch, @row, 0 :> 5]" over the index's axes that are not reduced; `extents` are the tensor's. `windows`, by dimension,
+// is what is said instead of a whole one, where it is not empty.
 std::string rows_notation(const IndexProjection& projection, const std::vector<IndexAxis>& index,
-                          const std::vector<int64_t>& extents);
+                          const std::vector<int64_t>& extents, const std::vector<std::string>& windows = {});
 // "D[1, 1, 0] :> [1, 1, 5]", where each tensor dimension takes at most the next index dimension.
 std::optional<std::string> diagonal_notation(const IndexProjection& projection, const std::vector<IndexAxis>& index,
                                              const std::vector<int64_t>& extents);

@@ -125,7 +125,11 @@ Value BodyExpressions::of_body(const Syntax& syntax, const Scope& scope) {
 
 Value BodyExpressions::let(const Syntax& statement, const Scope& scope) {
     Scope inner{&scope, {}};
-    if (statement.generators.empty()) return evaluate(*statement.value, inner);
+    if (statement.generators.empty()) {
+        Value value = evaluate(*statement.value, inner);
+        if (value.is_element()) body_.names.push_back({value.element().node, statement.text});
+        return value;
+    }
     VariableList variables;
     for (const Generator& generator : statement.generators) bind(generator, Variable::Kind::parallel, inner, variables);
     Element value = element(*statement.value, inner);

@@ -27,6 +27,13 @@ BodyNodes::BodyNodes(Body& body) : body_(&body) {
     body.variables.reserve(usual / 4);
 }
 
+bool BodyNodes::is_plain(NodeId coordinate) const {
+    const Node& of = node(coordinate);
+    if (of.kind != Node::Kind::scalar) return of.kind == Node::Kind::variable || of.kind == Node::Kind::integer;
+    const bool sum = of.op == ScalarOp::add || of.op == ScalarOp::subtract || of.op == ScalarOp::multiply;
+    return sum && std::ranges::all_of(of.operands, [&](NodeId id) { return is_plain(id); });
+}
+
 NodeId BodyNodes::intern(Node node) {
     const auto [number, added] =
         table_.intern(hash_of(node), [&](int32_t other) { return same(body_->node(NodeId(other)), node); });

@@ -2,6 +2,7 @@
 // of literals is folded (coordinates stay readable); arithmetic on floats is never changed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -58,10 +59,15 @@ public:
     int32_t depth(NodeId id) const { return known_[static_cast<size_t>(id)].depth; }
     // Some read below `id` is not guarded and of an input or a local.
     bool has_open_read(NodeId id) const { return known_[static_cast<size_t>(id)].open_read; }
+    // Whether only data, or what is not sums of multiples, can tell where a read leads.
+    bool is_led(NodeId read) const {
+        return std::ranges::any_of(node(read).operands, [&](NodeId id) { return !is_plain(id); });
+    }
     std::optional<int64_t> literal_integer(NodeId id) const;
     std::optional<bool> literal_boolean(NodeId id) const;
 
 private:
+    bool is_plain(NodeId coordinate) const;
     NodeId intern(Node node);
     std::optional<NodeId> folded(ScalarOp op, std::span<const NodeId> operands);
     bool same_up_to_variables(NodeId a, NodeId b, std::unordered_map<VariableId, VariableId>& renamed,

@@ -50,6 +50,8 @@ private:
         body.nodes.clear();
         body.locals.clear();
         body.equations.clear();
+        body.names.clear();
+        body.places.clear();
         return body;
     }
 
