@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "equations/fusion.h"
 #include "equations/passes.h"
 #include "equations/storing_alternatives.h"
 #include "helpers/codes.h"
+#include "helpers/run_system.h"
 #include "partition_checker.h"
 #include "random_system.h"
 
