@@ -49,6 +49,7 @@ struct RunOptions {
     std::vector<std::string> bindings;  // "batch=4,seq=128"
     std::vector<std::string> rules;     // to rewrite by first: "split_inner(chunk: 4)", "mine::*"
     bool unfused = false;
+    std::vector<std::string> choices;  // "h=stored": values against what costs say
     std::string system;              // devices to place it on: a file or a tag of a target; empty: this process
     std::vector<std::string> place;  // "y=gpu0"
     bool placement = false;          // say where all is placed, and why
@@ -76,6 +77,7 @@ struct ExplainOptions {
     std::string target;               // a file of a target; empty: this machine
     std::string system;               // devices to place it on; empty: none
     std::vector<std::string> place;   // "y=gpu0"
+    std::vector<std::string> choices;  // "h=stored": values against what costs say
     bool kernels = false;             // the matrix of kernels, of one operator or of all
 };
 int explain_operator(const ExplainOptions& options);

@@ -19,11 +19,14 @@ Result<explain::Explanation> explained(const ExplainOptions& options) {
         if (!opened) return fail(std::move(opened.error()));
         system = std::make_shared<const Target>(std::move(*opened));
     }
+    auto choices = storing_choices(options.choices);
+    if (!choices) return fail(std::move(choices.error()));
     auto explanation = explain::explain(*library, options.operator_name, options.arguments, target,
                                         {.notations = options.notations,
                                          .gradient = options.gradient,
                                          .equations = !options.equations.empty(),
                                          .pass = options.equations == "true" ? "" : options.equations,
+                                         .storing = std::move(*choices),
                                          .schedule = options.schedule,
                                          .source = options.source,
                                          .shards = options.shards,

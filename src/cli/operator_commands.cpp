@@ -42,6 +42,7 @@ Command add_explain(CLI::App& app) {
     command->add_flag("--schedule", options->schedule,
                       "What was chosen for each kernel, the plan, and the scheduled kernels");
     command->add_flag("--source", options->source, "The C code of the kernels");
+    add_choices(*command, options->choices);
     command->add_option("--target", options->target, "The machine to choose for: a tag, a file or JSON (this one)")
         ->type_name("TARGET");
     add_system(*command, options->system, options->place);

@@ -92,6 +92,13 @@ CLI::Option* add_system(CLI::App& command, std::string& system, std::vector<std:
     return option;
 }
 
+void add_choices(CLI::App& command, std::vector<std::string>& choices) {
+    add_repeated(command, "--choose", choices,
+                 "A value inside of the program is stored, or each of its readers computes it, whatever costs say "
+                 "(docs/equations.md); may be repeated",
+                 "NAME=stored|inlined");
+}
+
 void add_running(CLI::App& command, RunOptions& options) {
     add_rules(command, options.rules);
     command.add_option("--output-dir", options.output_dir, "Write output_0.npy, output_1.npy ... there")
@@ -125,6 +132,7 @@ void add_running(CLI::App& command, RunOptions& options) {
             "operators, nodes and shapes")
         ->type_name("FILE");
     command.add_flag("--unfused", options.unfused, "One kernel for every equation, to compare with");
+    add_choices(command, options.choices);
 }
 
 }  // namespace heddle::cli

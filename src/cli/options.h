@@ -30,6 +30,8 @@ void add_format(CLI::App& command, CommonOptions& options, const std::string& te
 void add_common(CLI::App& command, CommonOptions& options);
 void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& seed, std::vector<std::string>& bindings);
 CLI::Option* add_system(CLI::App& command, std::string& system, std::vector<std::string>& place);
+// What becomes of values inside of a program, against what costs say.
+void add_choices(CLI::App& command, std::vector<std::string>& choices);
 // What is done with a program that is loaded.
 void add_running(CLI::App& command, RunOptions& options);
 

@@ -23,7 +23,7 @@ Command add_run(CLI::App& app) {
                  "'x=float32[batch, 10]'");
     add_running(*command, *options);
     auto* system = add_system(*command, options->system, options->place);
-    for (const char* other : {"--backend", "--plugin", "--profile", "--unfused"})
+    for (const char* other : {"--backend", "--plugin", "--profile", "--unfused", "--choose"})
         system->excludes(command->get_option(other));
     command->add_flag("--placement", options->placement, "Say where each operation is placed and why, and the copies")
         ->needs(system);

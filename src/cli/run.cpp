@@ -267,6 +267,12 @@ Result<Ready> take(inference::KeptProgram program, const RunOptions& options, co
     return Ready{std::move(program), std::move(*feeds)};
 }
 
+Result<plan::PlanOptions> plan_options_of(const RunOptions& options) {
+    auto choices = storing_choices(options.choices);
+    if (!choices) return fail(std::move(choices.error()));
+    return plan::PlanOptions{.fuse = !options.unfused, .storing = std::move(*choices)};
+}
+
 Result<Ready> make(const RunOptions& options, const Library& library, const Given& given, inference::Engine& engine,
                    Progress& progress, Measured& measured) {
     auto begin = Clock::now();
@@ -277,7 +283,10 @@ Result<Ready> make(const RunOptions& options, const Library& library, const Give
     if (!feeds) return fail(std::move(feeds.error()));
     measured.load_ms += milliseconds_since(begin);
     begin = Clock::now();
-    auto executable = compile_graph(source->graph, engine, {.fuse = !options.unfused, .progress = &progress});
+    auto plan_options = plan_options_of(options);
+    if (!plan_options) return fail(std::move(plan_options.error()));
+    plan_options->progress = &progress;
+    auto executable = compile_graph(source->graph, engine, *plan_options);
     if (!executable) return fail(std::move(executable.error()));
     measured.compile_ms = milliseconds_since(begin);
     measured.rewrites = std::move(source->rewrites);
@@ -302,13 +311,14 @@ Result<void> run_compiled(const RunOptions& options, const Library& library, con
     auto backend = open_backend(options.backend, options.plugin);
     if (!backend) return fail(std::move(backend.error()));
     const auto engine = open_engine(options.threads, options.cache, std::move(*backend));
-    const plan::PlanOptions plan_options{.fuse = !options.unfused};
+    const auto plan_options = plan_options_of(options);
+    if (!plan_options) return fail(plan_options.error());
     const inference::ProgramSource source = kept_as(options, library, given, *engine);
     const auto value_of = [&](size_t, const std::string& name) {
         const auto found = given.find(name);
         return found == given.end() ? nullptr : &found->second;
     };
-    auto kept = inference::find_program(source, value_of, *engine, plan_options);
+    auto kept = inference::find_program(source, value_of, *engine, *plan_options);
     if (kept && kept->work > options.work) kept.reset();  // making it says more
     measured.load_ms += milliseconds_since(begin);
     if (kept) progress.finish();
@@ -330,7 +340,7 @@ Result<void> run_compiled(const RunOptions& options, const Library& library, con
     measured.layout_launches = executable.plan().layout_launches();
     measured.kernels = executable.kernels();
     measured.peak_bytes = session.bytes() + executable.resident_bytes();
-    if (ready->may_be_kept) inference::keep_program(source, value_of, ready->program, *engine, plan_options);
+    if (ready->may_be_kept) inference::keep_program(source, value_of, ready->program, *engine, *plan_options);
     warn_of_cache(*engine);
     return {};
 }

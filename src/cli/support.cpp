@@ -433,4 +433,14 @@ double milliseconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 
+Result<std::vector<equations::StoringChoice>> storing_choices(const std::vector<std::string>& texts) {
+    std::vector<equations::StoringChoice> choices;
+    for (const std::string& text : texts) {
+        auto choice = equations::parse_storing_choice(text);
+        if (!choice) return fail(std::move(choice.error()));
+        choices.push_back(std::move(*choice));
+    }
+    return choices;
+}
+
 }  // namespace heddle::cli

@@ -98,6 +98,8 @@ Target this_machine();
 // Those of the library and of the user's folders: $HEDDLE_TARGETS, with colons between, else
 // $XDG_CONFIG_HOME/heddle/targets or ~/.config/heddle/targets, if it is there.
 Result<TargetTags> open_tags();
+// Of --choose. Code equations.choice.
+Result<std::vector<equations::StoringChoice>> storing_choices(const std::vector<std::string>& texts);
 // As an option names it: a tag, a file or JSON (target/tags.h); nothing is this machine.
 Result<Target> open_target(const std::string& text);
 // The same for --system: what needs a host and names none has that of its kind.

@@ -41,6 +41,7 @@ struct FusionNode {
     TensorIndex tensor = no_id;
     bool prepared = false, output = false, reduction = false, contraction = false, expensive = false;
     bool in_parts = false;
+    bool stored = false;   // asked for: no reader is in its kernel
     bool scatter = false;  // its axes that data choose have no slots: the tasks of a kernel may not part them
     int32_t into = -1;     // of a scatter: the node whose elements its terms go to (scatter_into), if there is one
     int32_t joins = -1;    // of such a node: the scatter; in one kernel they are one, and `chosen` are never common

@@ -148,6 +148,7 @@ void NodeBuilder::add_equation(int32_t index) {
     node.prepared = tensor.prepared;
     node.in_parts = tensor.in_parts;
     node.output = tensor.is_output;
+    node.stored = tensor.storing == Storing::stored;
     node.reduction = equation.reducer.has_value();
     const ValueFacts& facts = facts_.of(equation.right);
     node.operations = facts.operations;

@@ -26,6 +26,7 @@ std::string text_of(const Refusal& refusal) {
     case Refusal::Why::buffers: return "more buffers than a kernel may have";
     case Refusal::Why::phases: return "made of constants only: computed once, in the prepare phase";
     case Refusal::Why::parts: return "parts of a reduction are tasks, which their sum waits for";
+    case Refusal::Why::stored: return "it was asked to be stored";
     case Refusal::Why::opaque: return "an opaque operation";
     case Refusal::Why::path: return "another kernel stands between";
     case Refusal::Why::apart: return "a kernel of theirs could not be made";
@@ -161,6 +162,13 @@ bool Grouping::sums_parts(const std::vector<int32_t>& members) const {
     });
 }
 
+bool Grouping::reads_stored(const std::vector<int32_t>& members) const {
+    return std::ranges::any_of(members, [&](int32_t member) {
+        const FusionNode& node = graph_.node(member);
+        return node.stored && std::ranges::find_first_of(node.readers, members) != node.readers.end();
+    });
+}
+
 bool Grouping::structure_allows(int32_t a, int32_t b, const std::vector<int32_t>& members, Refusal::Why& why) const {
     const FusionNode& first = graph_.node(this->members(a)[0]);
     const FusionNode& second = graph_.node(this->members(b)[0]);
@@ -172,6 +180,7 @@ bool Grouping::structure_allows(int32_t a, int32_t b, const std::vector<int32_t>
     const auto apart = [&](int32_t member) { return options_.apart.contains(graph_.node(member).equation); };
     if (!options_.apart.empty() && std::ranges::any_of(members, apart)) return refuse(Refusal::Why::apart);
     if (first.prepared != second.prepared) return refuse(Refusal::Why::phases);
+    if (reads_stored(members)) return refuse(Refusal::Why::stored);
     if (sums_parts(members)) return refuse(Refusal::Why::parts);
     if (members.size() > static_cast<size_t>(target_.maximum_equations)) return refuse(Refusal::Why::equations);
     if (is_torn(members)) return refuse(Refusal::Why::pieces_apart);

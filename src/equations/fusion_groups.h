@@ -20,6 +20,7 @@ struct Refusal {
         buffers,
         phases,
         parts,
+        stored,
         opaque,
         path,
         apart,
@@ -68,6 +69,7 @@ private:
     std::vector<int32_t> neighbours(int32_t group, bool readers) const;
     const KernelCost& cost_of(int32_t group);
     bool saves_only_a_launch(int32_t a, int32_t b, const KernelCost& joined, double gain);
+    bool reads_stored(const std::vector<int32_t>& members) const;
     bool sums_parts(const std::vector<int32_t>& members) const;
     bool structure_allows(int32_t a, int32_t b, const std::vector<int32_t>& members, Refusal::Why& why) const;
     bool is_torn(const std::vector<int32_t>& members) const;

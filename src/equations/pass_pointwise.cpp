@@ -67,6 +67,7 @@ bool PointwiseChoice::may_vanish(int32_t index) {
     const Equation& equation = system_.equation(index);
     const SystemTensor& tensor = system_.tensor(equation.tensor);
     if (equation.dead || equation.reducer || tensor.is_output || tensor.keep_name) return false;
+    if (tensor.storing == Storing::stored) return false;
     if (tensor.prepared && !is_spread(equation)) return false;
     if (equation.scan >= 0 && !stays_in_step(system_, equation, readers_[static_cast<size_t>(equation.tensor)]))
         return false;
@@ -113,6 +114,7 @@ bool PointwiseChoice::worth_under_guard(const Equation& equation, const Use& use
 bool PointwiseChoice::worth(int32_t index, bool guards) {
     const Equation& equation = system_.equation(index);
     const auto& uses = uses_[static_cast<size_t>(index)];
+    if (system_.tensor(equation.tensor).storing == Storing::inlined) return true;
     for (const Use& use : uses) {
         if (use.read->kind != Kind::guarded_read || facts_.of(equation.right).operations == 0) continue;
         return guards && uses.size() == 1 && worth_under_guard(equation, use);

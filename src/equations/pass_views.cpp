@@ -9,7 +9,8 @@ void compose_views(System& system) {
     const auto readers = system.readers();
     for (size_t i = 0; i < system.equations.size(); i++) {
         const Equation& equation = system.equations[i];
-        if (equation.dead || !is_view(equation) || system.tensor(equation.tensor).keep_name) continue;
+        const SystemTensor& tensor = system.tensor(equation.tensor);
+        if (equation.dead || !is_view(equation) || tensor.keep_name || tensor.storing == Storing::stored) continue;
         chosen[i] = equation.scan < 0 || stays_in_step(system, equation, readers[static_cast<size_t>(equation.tensor)]);
     }
     inline_equations(system, chosen);

@@ -15,6 +15,13 @@ namespace heddle::equations {
 
 using namespace expr;
 
+// What becomes of a value that is made inside of a system: what costs say, or what was asked for (storing.h).
+enum class Storing : uint8_t {
+    by_cost,
+    stored,   // it has a buffer
+    inlined,  // each reader computes what it reads of it
+};
+
 struct SystemTensor {
     enum class Kind : uint8_t { input, constant, computed, opaque };
     std::string name;  // unique
@@ -27,6 +34,7 @@ struct SystemTensor {
     bool dead = false;        // removed by a pass: no equation makes or reads it
     bool keep_name = false;   // a view whose composition would not be clean: stays a tensor
     bool in_parts = false;  // the first dimension counts parts of a reduction, which are tasks: its reader stands apart
+    Storing storing = Storing::by_cost;
     std::optional<TensorData> constant;
     TensorId graph_tensor = no_id;   // of the graph it was lowered from, if it is a whole one
     OperationId operation = no_id;   // of the graph: it makes this, or this is a step of it; for people

@@ -77,6 +77,8 @@ std::string declaration_text(const System& system, const SystemTensor& tensor) {
     if (tensor.prepared) result += " prepared";
     if (tensor.keep_name) result += " kept";
     if (tensor.in_parts) result += " parts";
+    if (tensor.storing == Storing::stored) result += " stored";
+    if (tensor.storing == Storing::inlined) result += " inlined";
     if (tensor.constant && tensor.constant->size() <= printed_constant_limit) result += constant_text(*tensor.constant);
     if (tensor.kind == SystemTensor::Kind::opaque) {
         result += " from (";

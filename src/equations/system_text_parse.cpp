@@ -52,6 +52,14 @@ private:
                reader_.is("opaque");
     }
 
+    bool mark(SystemTensor& tensor) const {
+        if (reader_.is("prepared")) return tensor.prepared = true;
+        if (reader_.is("kept")) return tensor.keep_name = true;
+        if (reader_.is("parts")) return tensor.in_parts = true;
+        if (!reader_.is("stored") && !reader_.is("inlined")) return false;
+        tensor.storing = reader_.is("stored") ? Storing::stored : Storing::inlined;
+        return true;
+    }
     void declaration() {
         SystemTensor tensor;
         const std::string word = reader_.next().text;
@@ -64,10 +72,7 @@ private:
         reader_.expect(":");
         tensor.dtype = reader_.dtype();
         shape(tensor);
-        while (ok() && (reader_.is("prepared") || reader_.is("kept") || reader_.is("parts"))) {
-            const std::string mark = reader_.next().text;
-            (mark == "prepared" ? tensor.prepared : mark == "kept" ? tensor.keep_name : tensor.in_parts) = true;
-        }
+        while (ok() && mark(tensor)) reader_.next();
         if (ok() && reader_.is("=")) constant(tensor);
         if (ok() && reader_.take("from")) opaque_inputs(tensor);
         if (!ok()) return;

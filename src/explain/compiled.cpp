@@ -9,6 +9,7 @@
 #include "codegen/instruction_count.h"
 #include "equations/fusion.h"
 #include "equations/passes.h"
+#include "equations/storing_alternatives.h"
 #include "explain/operation.h"
 #include "explain/placement.h"
 #include "plan/plan.h"
@@ -18,6 +19,9 @@ namespace heddle::explain {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// Values whose other choice is worked out: each takes a fusion of the whole.
+constexpr size_t most_choices = 32;
 
 Diagnostic unknown_pass(const std::string& name) {
     std::vector<std::string> names = {"all"};
@@ -40,14 +44,35 @@ equations::OptimiseOptions shown_behind(const std::string& name, Json& runs) {
     }};
 }
 
-Result<Json> equations_json(const Graph& graph, const Target& target, const std::string& pass) {
+Json outcome_json(const equations::StoringOutcome& outcome) {
+    return {{"place", equations::name(outcome.place)},
+            {"bytes", outcome.cost.bytes},
+            {"operations", outcome.cost.operations},
+            {"launches", outcome.launches}};
+}
+
+Json choices_json(const equations::System& lowered, const Target& target) {
+    Json json = Json::array();
+    for (const auto& value : equations::storing_alternatives(lowered, target, most_choices)) {
+        json.push_back({{"tensor", value.tensor}, {"reads", value.reads}, {"chosen", outcome_json(value.chosen)}});
+        json.back()["others"] = Json::array();
+        for (const auto& other : value.others) json.back()["others"].push_back(outcome_json(other));
+    }
+    return json;
+}
+
+Result<Json> equations_json(const Graph& graph, const Target& target, const ExplanationOptions& options) {
+    const std::string& pass = options.pass;
     if (!pass.empty() && pass != "all" && !equations::pass_named(pass)) return fail({unknown_pass(pass)});
     auto system = equations::lower(graph);
     if (!system) return fail(std::move(system.error()));
+    if (auto known = equations::choose_storing(*system, options.storing); !known) return fail(std::move(known.error()));
     Json json, runs;
+    Json choices = choices_json(*system, target);
     json["lowered"] = equations::print(*system);
     equations::optimise(*system, shown_behind(pass, runs));
     if (!runs.is_null()) json["passes"] = std::move(runs);
+    if (auto done = equations::check_storing(*system); !done) return fail(std::move(done.error()));
     json["optimised"] = equations::print(*system);
     auto partition = equations::fuse(*system, target, {});
     json["kernels"] = equations::print(*system, partition);
@@ -59,6 +84,7 @@ Result<Json> equations_json(const Graph& graph, const Target& target, const std:
                                      {"gain_microseconds", decision.gain},
                                      {"reason", decision.reason}});
     }
+    json["choices"] = std::move(choices);
     return json;
 }
 
@@ -107,6 +133,14 @@ std::string form_part(const std::string& title, const Json& json, const char* ke
     return fmt::format("\n{}\n{}", title, form_text(text_of(json, key), 2));
 }
 
+std::string times(int64_t count) { return count == 1 ? "once" : fmt::format("{} times", count); }
+
+std::string outcome_text(const Json& outcome) {
+    return fmt::format("{}: {:.0f} bytes, {:.0f} operations, {} launch{}", text_of(outcome, "place"),
+                       outcome["bytes"].get<double>(), outcome["operations"].get<double>(),
+                       outcome["launches"].get<int64_t>(), outcome["launches"] == 1 ? "" : "es");
+}
+
 std::string equations_text(const Json& json) {
     std::string text = form_part("equations as lowered", json, "lowered");
     for (const Json& run : json.value("passes", Json::array())) {
@@ -124,6 +158,13 @@ std::string equations_text(const Json& json) {
             text_of(decision, "reason").empty() ? "" : ": " + text_of(decision, "reason"));
         text += fmt::format("  {}\n", filled(line, form_width, 6));
     }
+    if (!json["choices"].empty()) text += "\nchoices of values, with what a run moves and computes\n";
+    for (const Json& value : json["choices"]) {
+        std::string line = fmt::format("{}, read {}, is {}", text_of(value, "tensor"), times(value["reads"].get<int>()),
+                                       outcome_text(value["chosen"]));
+        for (const Json& other : value["others"]) line += "; if " + outcome_text(other);
+        text += fmt::format("  {}\n", filled(line, form_width, 6));
+    }
     return text;
 }
 
@@ -132,7 +173,7 @@ std::string equations_text(const Json& json) {
 Result<void> add_compiled(const Graph& graph, const Target& target, const ExplanationOptions& options, Json& json,
                           Diagnostics& notes) {
     if (options.equations) {
-        auto equations = equations_json(graph, target, options.pass);
+        auto equations = equations_json(graph, target, options);
         if (!equations) return fail(std::move(equations.error()));
         json["equations"] = std::move(*equations);
     }
@@ -143,7 +184,7 @@ Result<void> add_compiled(const Graph& graph, const Target& target, const Explan
         json["placement"]["text"] = placement_text(graph, *on_system);
     }
     if (!options.schedule && !options.source) return {};
-    auto plan = plan::make_plan(graph, target);
+    auto plan = plan::make_plan(graph, target, {.storing = options.storing});
     if (!plan) return fail(std::move(plan.error()));
     notes = plan->notes;
     add_plan_json(*plan, options, json);

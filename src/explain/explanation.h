@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "equations/storing.h"
 #include "graph/graph.h"
 #include "language/library.h"
 #include "target/target.h"
@@ -19,6 +20,7 @@ struct ExplanationOptions {
     bool gradient = false;   // of the operator: its adjoint bodies; the parts below are of these then
     bool equations = false;
     std::string pass = {};  // equations: of passes.h, behind which the system is shown too, or "all"
+    std::vector<equations::StoringChoice> storing = {};  // against what costs say
     bool schedule = false, source = false;
     std::vector<std::string> shards;                 // "m=2,k=3": axes and parts
     bool one_round = false;                          // maxima and sums of exponentials together

@@ -44,11 +44,13 @@ std::string base_key(const ProgramSource& source, const Engine& engine, const pl
     const CompileRequest request{.target = engine.target, .program = {}, .derivation = {}};
     const auto config = compile_config_for(engine.kernels->backend(), request);
     if (!config) return {};
-    std::string donations;
+    std::string wanted;
     for (const plan::Donation& donation : options.donations)
-        donations += fmt::format(" {} in {}", donation.output, donation.input);
+        wanted += fmt::format(" {} in {}", donation.output, donation.input);
+    for (const equations::StoringChoice& choice : options.storing)
+        wanted += fmt::format(" {} as {}", choice.tensor, static_cast<int>(choice.storing));
     return fmt::format("{}\n{}\n{}\nfused {}{}\n{}", cache::identity(), canonical_bytes(*config), print(engine.target),
-                       options.fuse, donations, source.key);
+                       options.fuse, wanted, source.key);
 }
 
 // Prepared memory of a device is not kept.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "equations/passes.h"
+#include "equations/storing.h"
 #include "graph/graph.h"
 #include "plan/storage.h"
 #include "schedules/schedule.h"
@@ -104,6 +105,7 @@ struct Plan {
 struct PlanOptions {
     bool fuse = true;                      // false: every equation a kernel of its own
     std::vector<Donation> donations = {};  // donation.h chooses outputs for inputs
+    std::vector<equations::StoringChoice> storing = {};  // against what costs say. Code equations.choice
     bool keep_all = false;  // every buffer keeps memory of its own, so that all can be looked at afterwards
     // Steps on the way, which tests break: what is done to equations before fusion (null: nothing), and to a kernel.
     std::function<void(equations::System&)> passes = [](equations::System& system) { equations::optimise(system); };

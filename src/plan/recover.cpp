@@ -138,9 +138,11 @@ Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptio
         auto system = guarded("plan.broken", [&] { return lower(graph); });
         if (!system) return fail(std::move(system.error()));
         if (auto wanted = step_done(options.progress); !wanted) return fail(wanted.error());
+        if (auto known = choose_storing(*system, options.storing); !known) return fail(std::move(known.error()));
         Attempt attempt{.system = std::move(*system), .apart = apart};
         auto plan = guarded("plan.broken", [&] { return sound_plan(graph, target, options, attempt); });
         if (plan) {
+            if (auto done = check_storing(attempt.system); !done) return fail(std::move(done.error()));
             plan->notes = std::move(notes);
             return plan;
         }
