@@ -1,18 +1,12 @@
 // A pointwise reader of what a scan makes, which walks its steps as the scan does, joins it: each step then writes the
 // reader's part, and the scan need not keep its states for it. What waits for the whole scan elsewhere does not join.
-//
-// One that asks for another step at each element (of waves, `y[i, j] = u[2 * i + j, 6, i]`) becomes a state of the scan
-// that takes each element at its step, and is read after the last one: where that takes much less memory.
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 
-#include "equations/kept_steps.h"
 #include "equations/passes.h"
 #include "equations/pass_support.h"
-#include "equations/system_rules.h"
-#include "expr/arena_interval.h"
 
 namespace heddle::equations {
 namespace {
@@ -35,7 +29,6 @@ public:
         for (int32_t scan : scans) {
             while (join_one(scan)) {
             }
-            take_elements(scan);
         }
     }
 
@@ -152,144 +145,6 @@ private:
             const CoordinateForm form = linear_form(left);
             return form.terms.size() == 1 && form.terms[0].first->axes == std::vector{axis};
         });
-    }
-
-    // The states that readers no longer hold are kept for few steps, if nothing else asks for more.
-    void take_elements(int32_t scan) {
-        const Reach reach = reach_of(scan);
-        std::vector<std::pair<int32_t, Expr>> found;
-        for (int32_t index : system_.order()) {
-            const Equation& equation = system_.equation(index);
-            if (equation.scan >= 0 || equation.reducer || reach.states.contains(equation.tensor)) continue;
-            if (Expr step = step_of_elements(equation, scan, reach)) found.emplace_back(index, step);
-        }
-        if (found.empty()) return;
-        System before = system_;
-        for (const auto& [index, step] : found) take(index, scan, step);
-        constexpr double least_gain = 2;
-        if (kept_bytes(system_) * least_gain > kept_bytes(before)) system_ = std::move(before);
-    }
-
-    // The step, by the equation's axes, at which all is there that it reads of the scan; null if that is no such form,
-    // or if a step has many of the elements.
-    Expr step_of_elements(const Equation& equation, int32_t scan, const Reach& reach) const {
-        Expr last = nullptr;
-        std::vector<Expr> all;
-        int64_t steps = 0, most_back = INT64_MAX;
-        for (Expr read : reads(equation)) {
-            if (reach.behind.contains(read->tensor())) return nullptr;
-            if (!reach.made.contains(read->tensor())) continue;
-            const auto made = makes_steps(read->tensor(), scan);
-            const bool alike = made && read->kind == Kind::read && system_.tensor(read->tensor()).prepared ==
-                                                                       system_.tensor(equation.tensor).prepared;
-            if (!alike) return nullptr;
-            const int64_t first = linear_form(made->step->left[made->dimension]).constant;
-            Expr step = arena_.add(read->parts()[made->dimension], arena_.integer(-first));
-            const CoordinateForm later = last ? linear_form(arena_.add(step, last, -1)) : CoordinateForm();
-            if (!later.terms.empty()) return nullptr;
-            if (!last || later.constant > 0) last = step;
-            all.push_back(step);
-            steps = arena_.extent(made->step->ordered);
-            most_back = std::min(most_back, first);
-        }
-        if (!last || !interval(last).within(0, steps - 1)) return nullptr;
-        for (Expr step : all)
-            if (linear_form(arena_.add(last, step, -1)).constant > most_back) return nullptr;
-        return is_of_few(equation, last) ? last : nullptr;
-    }
-
-    // Each step has the elements of one place along some axis, and there are enough of these to leave alone.
-    bool is_of_few(const Equation& equation, Expr step) const {
-        constexpr int64_t fewest_places = 16;
-        bool few = false;
-        for (const auto& [atom, factor] : linear_form(step).terms) {
-            const bool own = atom->kind == Kind::variable && std::ranges::find(equation.axes, atom->axes[0]) != equation.axes.end();
-            if (!own || arena_.axis(atom->axes[0]).named) return false;
-            few |= std::abs(factor) == 1 && arena_.extent(atom->axes[0]) >= fewest_places;
-        }
-        return few;
-    }
-
-    struct Steps {
-        const Equation* step = nullptr;
-        size_t dimension = 0;
-    };
-    std::optional<Steps> makes_steps(TensorIndex tensor, int32_t scan) const {
-        std::optional<Steps> steps;
-        for (int32_t maker : system_.tensor(tensor).equations) {
-            const Equation& made = system_.equation(maker);
-            if (made.dead || made.scan != scan) continue;
-            if (steps) return std::nullopt;
-            for (size_t d = 0; d < made.left.size(); d++) {
-                const CoordinateForm form = linear_form(made.left[d]);
-                if (made.left[d]->axes == std::vector{made.ordered} && form.terms.size() == 1 &&
-                    form.terms[0].second == 1)
-                    steps = Steps{&made, d};
-            }
-            if (!steps) return std::nullopt;
-        }
-        return steps;
-    }
-
-    // taken[0, ..] = 0; taken[w + 1, ..] = step == w ? what the equation says : taken[w, ..]
-    void take(int32_t index, int32_t scan, Expr step) {
-        const Equation equation = system_.equation(index);
-        const DType dtype = equation.right->dtype;
-        const AxisId like = std::ranges::find(system_.equations, scan, &Equation::scan)->ordered;
-        const AxisId wave = arena_.add_axis(Axis(arena_.axis(like)));
-        Expr now = arena_.axis_value(wave);
-        const SystemTensor& of = system_.tensor(equation.tensor);
-        SystemTensor taken{.name = of.name + "_taken", .dtype = dtype, .operation = of.operation};
-        taken.shape = {arena_.extent(wave) + 1};
-        taken.sizes = {Size(taken.shape[0])};
-        Equation start, made{.axes = {wave}, .left = {arena_.add(now, arena_.integer(1))}, .scan = scan, .ordered = wave};
-        start.left = {arena_.integer(0)};
-        std::vector<Expr> before = {now}, after = {arena_.integer(arena_.extent(wave))};
-        Arena::Substitution own;
-        for (AxisId axis : equation.axes) {
-            taken.shape.push_back(arena_.extent(axis));
-            taken.sizes.push_back(size_of_axis(system_, equation, axis));
-            after.push_back(arena_.axis_value(axis));
-            start.axes.push_back(arena_.add_axis(Axis(arena_.axis(axis))));
-            start.left.push_back(arena_.axis_value(start.axes.back()));
-            made.axes.push_back(arena_.add_axis(Axis(arena_.axis(axis))));
-            made.left.push_back(arena_.axis_value(made.axes.back()));
-            before.push_back(made.left.back());
-            own[axis] = made.left.back();
-        }
-        start.right = neutral(arena_, dtype == DType::boolean ? Reducer::any : Reducer::sum, dtype);
-        taken.prepared = of.prepared;
-        start.tensor = made.tensor = system_.add_tensor(std::move(taken));
-        Expr far = arena_.add(now, arena_.substitute(step, own), -1);  // 0 at the element's step
-        const Expr holds = arena_.conjunction(arena_.less(far, arena_.integer(1)), arena_.less(arena_.integer(-1), far));
-        Expr right = replace_reads(arena_, equation.right, [&](Expr read) -> Expr {
-            const auto steps = makes_steps(read->tensor(), scan);
-            if (!steps) return nullptr;
-            std::vector<Expr> at = coordinates_of(read);
-            Expr& moving = at[steps->dimension];
-            moving = arena_.add(now, arena_.add(moving, step, -1));
-            return arena_.read(read->tensor(), read->dtype, std::move(at));
-        });
-        made.right = arena_.select(holds, arena_.substitute(right, own), arena_.read(made.tensor, dtype, before));
-        system_.equation(index).right = arena_.read(made.tensor, dtype, after);
-        system_.add_equation(std::move(start));
-        system_.add_equation(std::move(made));
-    }
-
-    static double kept_bytes(const System& system) {
-        const std::vector<KeptSteps> kept = kept_steps(system);
-        double sum = 0;
-        for (size_t t = 0; t < kept.size(); t++) {
-            const SystemTensor& tensor = system.tensors[t];
-            if (tensor.dead || tensor.kind != SystemTensor::Kind::computed) continue;
-            double elements = 1;
-            for (size_t d = 0; d < tensor.shape.size(); d++) {
-                const bool few = kept[t].places > 0 && kept[t].dimension == d;
-                elements *= static_cast<double>(few ? kept[t].places : tensor.shape[d]);
-            }
-            sum += elements * static_cast<double>(bytes(tensor.dtype));
-        }
-        return sum;
     }
 
     System& system_;
