@@ -87,19 +87,16 @@ private:
         return true;
     }
 
-    // What equations of the scan ask of the step and of an axis, as if it were asked of this tensor's element instead;
-    // or of the element of another rank that it reads.
+    // What equations of the scan ask of the step and of an axis, as if it were asked of this tensor's element instead,
+    // or of the element that it reads.
     void add_candidates(Made& made) {
         for (const auto& [tensor, other] : made_) {
             if (scan_of(other) != scan_of(made)) continue;
-            if (of(other).left.size() == of(made).left.size()) {
-                Expr step = arena_.axis_value(of(made).ordered);
-                if (other.dimension == made.dimension) add_asked(made, other, step, of(made).left);
-                continue;
-            }
+            const bool alike = of(other).left.size() == of(made).left.size() && other.dimension == made.dimension;
+            if (alike) add_asked(made, other, arena_.axis_value(of(made).ordered), of(made).left);
             const int64_t first = linear_form(of(other).left[other.dimension]).constant;
             for (Expr read : reads(of(made))) {
-                if (read->tensor() != tensor) continue;
+                if (read->tensor() != tensor || tensor == of(made).tensor) continue;
                 Expr step = arena_.add(read->parts()[other.dimension], arena_.integer(-first));
                 add_asked(made, other, step, coordinates_of(read));
             }
