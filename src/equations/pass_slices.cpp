@@ -1,4 +1,4 @@
-// Of a state that is read after its scan at many steps, often only a slice is read: the last sweep of waves, one row
+// Of a state that is read after its scan at many steps, often only a slice is read: of waves the last sweep, one row
 // (`y[i, j] = u[2 * i + j, 6, i]`). The slice then has a name, an equation of the scan that only copies, and is kept for
 // all steps in the state's place, of which few are alive (kept_steps.h). Where that does not take much less memory,
 // nothing changes.
@@ -13,7 +13,7 @@
 namespace heddle::equations {
 namespace {
 
-constexpr int64_t least_shrink = 2;  // in bytes of all that is kept
+constexpr double least_shrink = 2;  // in bytes of all that is kept
 
 struct Sliced {
     int32_t maker = -1;
@@ -60,12 +60,23 @@ private:
         return reader.scan != system_.equation(steps.maker).scan && !(at.known() && at.low == at.high);
     }
 
+    // What a guard decides stays to be asked.
+    static Box box_with_guards(const SystemTensor& tensor, Expr read) {
+        Box box = box_of_read(tensor, read);
+        for (size_t d = 0; d < box.rank(); d++) {
+            const int64_t extent = tensor.shape[d];
+            if (interval(read->parts()[d]).within(0, extent - 1)) continue;
+            box.start[d] = 0;
+            box.end[d] = extent;
+        }
+        return box;
+    }
+
     std::optional<Sliced> sliced_of(TensorIndex tensor) const {
         const SystemTensor& info = system_.tensor(tensor);
         auto steps = info.dead || info.is_output ? std::nullopt : steps_of(tensor);
         if (!steps) return std::nullopt;
-        const Equation& made = system_.equation(steps->maker);
-        const int64_t count = arena_.extent(made.ordered);
+        const int64_t count = arena_.extent(system_.equation(steps->maker).ordered);
         bool any = false;
         for (const Equation& reader : system_.equations) {
             if (reader.dead) continue;
@@ -73,21 +84,21 @@ private:
                 if (read->tensor() != tensor || !is_sliced(reader, read, *steps)) continue;
                 const Expr at = read->parts()[steps->dimension];
                 if (!interval(at).within(steps->first, steps->first + count - 1)) return std::nullopt;
-                const Box box = box_of_read(info, read);
+                const Box box = box_with_guards(info, read);
                 steps->box = any ? hull(steps->box, box) : box;
                 any = true;
             }
         }
-        if (!any) return std::nullopt;
-        int64_t all = 1, kept = 1;
+        if (!any || steps->box.is_empty()) return std::nullopt;
+        double part = 1;
         for (size_t d = 0; d < info.shape.size(); d++) {
-            const bool whole = d == steps->dimension || steps->box.extent(d) * 2 > info.shape[d];
-            if (whole && d != steps->dimension && made.left[d]->kind != Kind::variable) return std::nullopt;
-            if (whole) steps->box.start[d] = 0, steps->box.end[d] = info.shape[d];
-            all *= info.shape[d];
-            kept *= steps->box.extent(d);
+            if (d == steps->dimension || steps->box.extent(d) * 2 > info.shape[d]) {
+                steps->box.start[d] = 0;
+                steps->box.end[d] = info.shape[d];
+            }
+            part *= static_cast<double>(steps->box.extent(d)) / static_cast<double>(info.shape[d]);
         }
-        return kept * least_shrink <= all ? steps : std::nullopt;
+        return part * least_shrink <= 1 ? steps : std::nullopt;
     }
 
     // slice[w, ..] = tensor[first + w, start + ..] at each step w
@@ -102,17 +113,17 @@ private:
         for (size_t d = 0; d < of.shape.size(); d++) {
             const bool counts = d == sliced.dimension;
             from.push_back(arena_.integer(counts ? sliced.first : sliced.box.start[d]));
-            const bool whole = sliced.box.extent(d) == of.shape[d];
-            if (!whole && sliced.box.extent(d) == 1) continue;
+            const bool whole = !counts && sliced.box.extent(d) == of.shape[d];
+            if (!counts && !whole && sliced.box.extent(d) == 1) continue;
             Axis axis{.name = of.name, .extent = sliced.box.extent(d)};
-            if (whole) axis = arena_.axis(made.left[d]->axes[0]);
+            if (counts || (whole && made.left[d]->kind == Kind::variable)) axis = arena_.axis(made.left[d]->axes[0]);
             const AxisId own = arena_.add_axis(axis);
             if (counts) copy.ordered = own;
             kept.push_back(d);
             copy.axes.push_back(own);
             copy.left.push_back(arena_.axis_value(own));
             from.back() = arena_.add(from.back(), copy.left.back());
-            info.sizes.push_back(whole && !counts ? of.sizes[d] : Size(axis.extent));
+            info.sizes.push_back(whole ? of.sizes[d] : Size(axis.extent));
             info.shape.push_back(axis.extent);
         }
         copy.right = arena_.read(tensor, of.dtype, std::move(from));
