@@ -5,7 +5,7 @@ COUNT := 20000
 SEED := 1
 PREFIX := /usr/local
 
-.PHONY: build demo test bench wheel install uninstall sanitize fuzz random exact onnx-random setup clean
+.PHONY: build demo test bench wheel install uninstall sanitize fuzz random exact onnx-random forms nightly setup clean
 
 build: setup
 	@begin=$$(date +%s); cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }; rm -f $(BUILD).log; \
@@ -72,6 +72,11 @@ onnx-random: build
 # make forms COUNT=300 SEED=1: so many random models of each operator that has many forms, against ONNX Runtime and the reference.
 forms: build
 	@.venv/bin/python tests/models/forms/run.py --count $(COUNT) --seed $(SEED)
+
+# The long forms of all these, by scripts/nightly.py: hours. It goes on after a part that failed, and says at the end which did.
+nightly: build
+	@cmake --build --preset release --target heddle_python random_programs exact_bodies test_plan
+	@.venv/bin/python scripts/nightly.py
 
 clean:
 	rm -rf $(BUILD) build-debug build-sanitize build-static

@@ -4,11 +4,12 @@ the exit status is 1.
     python bench/all.py [--quick] [--results DIR] [--list] [PART...]
 """
 import pathlib
-import subprocess
 import sys
-import time
 
 import reports
+
+sys.path.append(str(reports.ROOT / "scripts"))
+from run_parts import run_parts
 
 BENCH, BUILD = pathlib.Path(__file__).resolve().parent, reports.ROOT / "build"
 # By name: the script or program, and its arguments.
@@ -38,20 +39,8 @@ def main():
     if options.list:
         print("\n".join(PARTS))
         return 0
-    failed = []
-    for part in reports.chosen(parser, options.names, list(PARTS)):
-        print(f"==== {part}", flush=True)
-        begin = time.monotonic()
-        try:
-            status = subprocess.run(command_of(part, options.quick, options.results), check=False).returncode
-        except OSError as problem:
-            print(f"{part}: {problem}")
-            status = 1
-        print(f"==== {part}: {'done' if status == 0 else f'failed with status {status}'}, "
-              f"{time.monotonic() - begin:.0f} s", flush=True)
-        failed += [part] if status else []
-    print(f"{len(failed)} parts failed: {', '.join(failed)}" if failed else "all parts done")
-    return int(bool(failed))
+    chosen = reports.chosen(parser, options.names, list(PARTS))
+    return run_parts({part: command_of(part, options.quick, options.results) for part in chosen})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 
 #include "conformance/rules.h"
 #include "evaluate/compare.h"
-#include "gradient/split.h"
+#include "gradient/job_program.h"
 #include "inference/compare_tensors.h"
 
 namespace heddle::conformance {
@@ -70,21 +70,32 @@ Diagnostics check_instance(const Result<Instance>& instance, inference::Engine& 
 
 namespace {
 
-// The program run on kernels of the config that a query for this derivation tells of.
-Result<std::vector<TensorData>> run_as(Derivation::Mode mode, const Instance& instance, inference::Engine& engine) {
-    const CompileRequest request{
-        .target = engine.target, .program = "", .derivation = {.mode = mode, .tape_policy = "save_all"}};
-    auto job = compile_job_for(engine.kernels->backend(), request);
+struct JobProgram {
+    CompileJob job;
+    gradient::DerivedProgram derived;
+};
+
+// What the backend's job of this derivative of the graph stands for.
+Result<JobProgram> job_program(Derivation::Mode mode, const Graph& graph, const inference::Engine& engine) {
+    auto job = gradient::job_for(engine.kernels->backend(), engine.target, graph,
+                                 {.mode = mode, .tape_policy = "save_all"});
     if (!job) return fail(std::move(job.error()));
+    auto derived = gradient::program_of(*job, graph);
+    if (!derived) return fail(std::move(derived.error()));
+    return JobProgram{std::move(*job), std::move(*derived)};
+}
+
+// The program run on kernels of the job's config.
+Result<std::vector<TensorData>> run_as(const CompileJob& job, const Instance& instance, inference::Engine& engine) {
     auto executable = inference::compile(instance.graph, engine);
     if (!executable) return fail(std::move(executable.error()));
     runtime::Session session(*executable, engine.pool);
-    session.expect(job->config);
+    session.expect(job.config);
     return session.run(instance.feeds);
 }
 
 // What the reverse program takes: inputs and outputs, each tensor once, the tape, and adjoints, which come behind the
-// inputs in the feeds of `adjoint`.
+// inputs in the feeds of `adjoint`; then shadows, which are zero.
 std::vector<TensorData> reverse_feeds(const Instance& instance, const std::vector<TensorData>& forward,
                                       const Instance& adjoint) {
     std::vector<TensorData> feeds;
@@ -100,24 +111,27 @@ std::vector<TensorData> reverse_feeds(const Instance& instance, const std::vecto
     feeds.insert(feeds.end(), forward.begin() + static_cast<std::ptrdiff_t>(graph.outputs.size()), forward.end());
     feeds.insert(feeds.end(), adjoint.feeds.begin() + static_cast<std::ptrdiff_t>(graph.inputs.size()),
                  adjoint.feeds.end());
+    for (TensorId input : float_inputs(graph)) {
+        const TensorType& type = graph.tensor(input).type;
+        feeds.emplace_back(type.dtype, type.extents());
+    }
     return feeds;
 }
 
 }  // namespace
 
 Diagnostics check_tape(const Instance& instance, uint64_t seed, inference::Engine& engine) {
-    gradient::SplitRequest request{.wanted = float_inputs(instance.graph),
-                                   .overwritten = {},
-                                   .policy = {.kind = gradient::TapePolicy::Kind::save_all}};
-    auto split = gradient::split(instance.graph, request);
-    if (!split) return split.error();
+    auto first = job_program(Derivation::Mode::augmented, instance.graph, engine);
+    if (!first) return first.error();
+    auto second = job_program(Derivation::Mode::reverse, instance.graph, engine);
+    if (!second) return second.error();
     const auto adjoint = gradient_of(instance, seed);
     if (!adjoint) return adjoint.error();
-    const Instance forward{std::move(split->forward), instance.feeds};
-    const auto made = run_as(Derivation::Mode::augmented, forward, engine);
+    const Instance forward{std::move(first->derived.graph), instance.feeds};
+    const auto made = run_as(first->job, forward, engine);
     if (!made) return made.error();
-    const Instance reverse{std::move(split->reverse), reverse_feeds(instance, *made, *adjoint)};
-    if (const auto ran = run_as(Derivation::Mode::reverse, reverse, engine); !ran) return ran.error();
+    const Instance reverse{std::move(second->derived.graph), reverse_feeds(instance, *made, *adjoint)};
+    if (const auto ran = run_as(second->job, reverse, engine); !ran) return ran.error();
     Diagnostics problems = check_instance(forward, engine);
     return problems.empty() ? check_instance(reverse, engine) : problems;
 }

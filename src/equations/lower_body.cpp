@@ -213,7 +213,7 @@ Expr BodyLowering::convert_read(const Node& node, Expr condition, bool) {
         if (one && !has_data_[static_cast<size_t>(node.operands[d])]) coordinates[d] = arena_.integer(0);
     }
     Expr read = guarded ? arena_.guarded_read(tensor, node.dtype, coordinates, otherwise, shape)
-                        : arena_.read(tensor, node.dtype, coordinates);
+                        : noted(arena_.read(tensor, node.dtype, coordinates), node.operands);
     if (read->kind != Kind::read) return read;
     for (size_t d = 0; d < rank; d++) {
         if (!interval(coordinates[d]).within(0, shape[d] - 1)) return read;
@@ -260,7 +260,7 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
     for (size_t i = 0; i < coordinates.size(); i++) {
         if (has_axis(local.variables[i])) at.push_back(coordinates[i]);
     }
-    return arena_.read(found->second.first, local.dtype, std::move(at));
+    return noted(arena_.read(found->second.first, local.dtype, std::move(at)), node.operands);
 }
 
 Expr BodyLowering::convert_state(const Node& node, Expr condition) {
@@ -275,7 +275,7 @@ Expr BodyLowering::convert_state(const Node& node, Expr condition) {
     for (size_t i = 0; i < coordinates.size(); i++) {
         if (has_axis(state.variables[i])) at.push_back(coordinates[i]);
     }
-    return arena_.read(state_tensor(node.index), state.dtype, std::move(at));
+    return noted(arena_.read(state_tensor(node.index), state.dtype, std::move(at)), node.operands);
 }
 
 TensorIndex BodyLowering::state_tensor(int32_t index) {
@@ -336,8 +336,15 @@ void BodyLowering::join_scan(Equation& equation, const std::vector<AxisId>& from
     }
 }
 
-// Reads that no selection may skip, and that are known to leave their tensor (a constant index outside), are checked
-// when they run, like those of other data.
+Expr BodyLowering::noted(Expr read, std::span<const NodeId> coordinates) {
+    const auto from_data = [&](NodeId node) { return has_data_[static_cast<size_t>(node)]; };
+    if (std::ranges::any_of(coordinates, from_data)) at_data_.insert(read);
+    return read;
+}
+
+// Reads that no selection may skip, and that are known to leave their tensor: at a constant index outside they are
+// checked when they run, like those of other data. All others are proved inside wherever they are asked for; a local
+// array or a reduction, of which the condition of its reader says nothing, makes elements that nobody asks for, too.
 Expr BodyLowering::check_reads(Expr right) {
     std::unordered_set<Expr> outside;
     for (Expr e : walk(right, Skipped::left_out)) {
@@ -347,6 +354,12 @@ Expr BodyLowering::check_reads(Expr right) {
     }
     if (outside.empty()) return right;
     return remade(right, [&](Expr e, std::vector<Expr> operands) {
+        if (outside.contains(e) && !at_data_.contains(e)) {
+            Expr zero = is_integer(e->dtype) || is_bool(e->dtype) ? arena_.literal(e->dtype, 0, false)
+                                                                 : arena_.real(e->dtype, 0, false);
+            return arena_.guarded_read(e->tensor(), e->dtype, std::move(operands), zero,
+                                       state_.system.tensor(e->tensor()).shape);
+        }
         for (size_t d = 0; outside.contains(e) && d < operands.size(); d++) {
             if (leaves(state_.system, e, d)) operands[d] = state_.tables.checked(operands[d]);
         }

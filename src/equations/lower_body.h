@@ -84,6 +84,8 @@ private:
     bool has_axis(VariableId variable) const;
     // A coordinate of a read; one that is computed is checked when it runs, where it may lie outside.
     Expr coordinate(NodeId node, Expr condition, int64_t extent);
+    // The read at what these nodes say.
+    Expr noted(Expr read, std::span<const NodeId> coordinates);
     Expr filtered_argument(Draft best, Expr holds);
     Expr name_reduction(Draft draft, const std::string& suffix);
     Expr name_draft(Draft draft, const std::string& suffix);
@@ -114,6 +116,7 @@ private:
     std::vector<int> uses_;              // by NodeId: of nodes, locals and equations
     std::map<VariableId, AxisId> axes_;
     std::map<Key, Expr> done_;
+    std::set<Expr> at_data_;  // reads with a coordinate from data, a constant perhaps
     std::map<Expr, std::pair<Expr, Expr>> weaker_;  // the two that a condition was made of
     std::vector<Key> missing_;
     // By local and its value under the condition of its use: tensor and its outer axes.

@@ -23,14 +23,16 @@ public:
     explicit PointwiseChoice(System& system) : system_(system) {}
 
     // The equations to substitute in this round: no two of them next to each other. Empty: the fixed point is reached.
-    std::vector<bool> choose();
+    // `guards`: also what is computed under a guard.
+    std::vector<bool> choose(bool guards);
 
 private:
     bool may_vanish(int32_t index);
     bool is_spread(const Equation& equation);
     std::set<TensorIndex> large_operands(const Equation& equation) const;
-    bool worth(int32_t index);
+    bool worth(int32_t index, bool guards);
     bool worth_with_one_read(const Equation& equation, const Equation& reader);
+    bool worth_under_guard(const Equation& equation, const Use& use);
     bool worth_with_several_reads(const Equation& equation, const std::vector<Use>& uses);
     bool fits(int32_t index);
 
@@ -90,12 +92,30 @@ bool PointwiseChoice::worth_with_several_reads(const Equation& equation, const s
     });
 }
 
-bool PointwiseChoice::worth(int32_t index) {
+// No element is read at two points of the reader's axes: what is computed where the guard holds is not computed twice.
+bool reads_once(const Arena& arena, const Equation& reader, Expr read) {
+    std::set<AxisId> told;
+    for (Expr coordinate : coordinates_of(read)) {
+        const auto terms = linear_form(coordinate).terms;
+        if (terms.size() == 1 && terms.begin()->first->kind == Kind::variable) told.insert(coordinate->axes[0]);
+    }
+    return std::ranges::all_of(reader.axes, [&](AxisId axis) { return arena.extent(axis) == 1 || told.contains(axis); });
+}
+
+// A reduction's operand keeps its name: the guard is its buffer's margin, and its inner loop has no selection. A
+// pointwise reader would only read again what it can compute (a padded activation).
+bool PointwiseChoice::worth_under_guard(const Equation& equation, const Use& use) {
+    const Equation& reader = system_.equation(use.reader);
+    if (reader.reducer || reader.scan >= 0 || equation.scan >= 0) return false;
+    return reads_once(*system_.arena, reader, use.read) || worth_with_one_read(equation, reader);
+}
+
+bool PointwiseChoice::worth(int32_t index, bool guards) {
     const Equation& equation = system_.equation(index);
     const auto& uses = uses_[static_cast<size_t>(index)];
-    // A computed producer under a guard keeps its name: the guard is its buffer's margin.
     for (const Use& use : uses) {
-        if (use.read->kind == Kind::guarded_read && facts_.of(equation.right).operations > 0) return false;
+        if (use.read->kind != Kind::guarded_read || facts_.of(equation.right).operations == 0) continue;
+        return guards && uses.size() == 1 && worth_under_guard(equation, use);
     }
     if (uses.size() == 1) return worth_with_one_read(equation, system_.equation(uses[0].reader));
     return worth_with_several_reads(equation, uses);
@@ -108,7 +128,7 @@ bool PointwiseChoice::fits(int32_t index) {
     return true;
 }
 
-std::vector<bool> PointwiseChoice::choose() {
+std::vector<bool> PointwiseChoice::choose(bool guards) {
     const auto order = system_.order();
     uses_.assign(system_.equations.size(), {});
     readers_ = system_.readers();
@@ -129,7 +149,7 @@ std::vector<bool> PointwiseChoice::choose() {
     }
     std::vector<bool> chosen(system_.equations.size());
     for (int32_t index : order) {
-        if (!may_vanish(index) || !worth(index) || !fits(index)) continue;
+        if (!may_vanish(index) || !worth(index, guards) || !fits(index)) continue;
         const auto& uses = uses_[static_cast<size_t>(index)];
         const bool beside =
             std::any_of(uses.begin(), uses.end(),
@@ -147,10 +167,13 @@ std::vector<bool> PointwiseChoice::choose() {
 
 void substitute_pointwise(System& system) {
     PointwiseChoice choice(system);
-    while (true) {
-        const auto chosen = choice.choose();
-        if (std::find(chosen.begin(), chosen.end(), true) == chosen.end()) break;
-        inline_equations(system, chosen);
+    // Behind all others: until then a padding may still become part of a reduction that reads it.
+    for (bool guards : {false, true}) {
+        while (true) {
+            const auto chosen = choice.choose(guards);
+            if (std::find(chosen.begin(), chosen.end(), true) == chosen.end()) break;
+            inline_equations(system, chosen);
+        }
     }
 }
 

@@ -114,7 +114,12 @@ void PullOut::pull(int32_t index) {
     while (open_product(equation)) {
     }
     std::vector<Expr> staying, moving;
-    for (Expr factor : factors_of(equation.right)) (moves(equation, factor) ? moving : staying).push_back(factor);
+    const std::vector<Expr> factors = factors_of(equation.right);
+    for (Expr factor : factors) {
+        // What scales both sides of a product keeps squares inside their type: a norm scaled by its greatest element.
+        const bool once = std::ranges::count(factors, factor) == 1;
+        (once && moves(equation, factor) ? moving : staying).push_back(factor);
+    }
     if (moving.empty() || staying.empty()) return;
     // The old name is the product behind the sum.
     Arena& arena = *system_.arena;

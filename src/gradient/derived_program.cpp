@@ -81,6 +81,11 @@ private:
             return wrong_activity(of, "constant, where the type is neither float nor complex", type_of(i).text());
         if (activity == Activity::active && (i >= graph_.inputs.size() || !type_of(i).shape.empty()))
             return wrong_activity(of, "active only where it is an input that is a single number", type_of(i).text());
+        if (activity == Activity::overwritten) {
+            if (i >= graph_.inputs.size() && std::ranges::find(graph_.inputs, argument(i)) == graph_.inputs.end())
+                return std::nullopt;
+            return wrong_activity(of, "overwritten only where it is an output, and no input", "an input");
+        }
         if (activity != Activity::active && (activity == Activity::batched) != batched_)
             return wrong_activity(of, "batched as all others with shadows are, or none, where the width is one",
                                   fmt::format("another, and a width of {}", derivation_.width));
@@ -103,6 +108,13 @@ private:
         return list;
     }
 
+    std::vector<TensorId> overwritten() const {
+        std::vector<TensorId> list;
+        for (size_t i = graph_.inputs.size(); i < activities_.size(); ++i)
+            if (activities_[i] == Activity::overwritten) list.push_back(argument(i));
+        return list;
+    }
+
     // The graph with its other outputs' derivatives left out.
     Graph seeded() const {
         Graph graph = graph_;
@@ -120,14 +132,16 @@ private:
         auto made = value_and_gradient(seeded(), with_shadows(false), needed_outputs());
         if (!made) return fail(std::move(made.error()));
         auto whole = with_width(std::move(*made), graph_.inputs.size(), needed_outputs().size());
-        if (whole) add_shadows(whole->graph);
+        if (!whole) return whole;
+        add_shadows(whole->graph);
+        clear_overwritten(whole->graph);
         return whole;
     }
 
     Result<DerivedProgram> of_two() const {
         auto policy = parse_tape_policy(derivation_.tape_policy);
         if (!policy) return fail(std::move(policy.error()));
-        auto both = split(graph_, {with_shadows(false), {}, *policy});
+        auto both = split(graph_, {with_shadows(false), overwritten(), *policy});
         if (!both) return fail(std::move(both.error()));
         if (derivation_.mode == Mode::augmented) return DerivedProgram{std::move(both->forward), std::move(both->tape)};
         Graph reverse = with_zeros(both->reverse);
@@ -135,6 +149,7 @@ private:
         auto whole = with_width(std::move(reverse), values, 0);
         if (!whole) return whole;
         add_shadows(whole->graph);
+        clear_overwritten(whole->graph);
         whole->tape = std::move(both->tape);
         return whole;
     }
@@ -194,6 +209,18 @@ private:
             const TensorId shadow = to.add_tensor("shadow_" + graph_.tensor(inputs[i]).name, type);
             to.inputs.push_back(shadow);
             adjoint = whole.add_sum({shadow, adjoint}, "add.", to.tensor(shadow).name + ".after", type);
+        }
+        graph = std::move(to);
+    }
+
+    // What the memory held before has no part in the result.
+    void clear_overwritten(Graph& graph) const {
+        DerivedGraph whole(std::move(graph));
+        Graph& to = whole.graph();
+        for (TensorId output : overwritten()) {
+            const Tensor& of = graph_.tensor(output);
+            const TensorType type = batched_ ? longer(of.type, Size(derivation_.width)) : of.type;
+            to.outputs.push_back(whole.add_sum({}, "clear.", "d_" + of.name + ".after", type));
         }
         graph = std::move(to);
     }

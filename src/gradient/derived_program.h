@@ -22,9 +22,12 @@ struct DerivedProgram {
 //   combined   takes the inputs, the adjoints "d_NAME" of outputs with shadows, and the shadows "d_NAME" of inputs; gives
 //              the outputs, but for those that nobody needs, and for each input with a shadow the shadow with its adjoint
 //              added. Of an active input, a single number, there is no shadow, and the adjoint is given.
+//              An overwritten output's shadow is consumed: behind all these it is given again, as zeros, which is the adjoint
+//              of what its memory held before.
 //   augmented  takes the inputs; gives the outputs and the tape
-//   reverse    takes what split()'s reverse program takes, and shadows of inputs as `combined`; gives what that gives for
-//              inputs. The adjoint of an output without a shadow is zero.
+//   reverse    takes what split()'s reverse program takes, without the values of overwritten outputs, and shadows of
+//              inputs as `combined`; gives what that gives for inputs and for overwritten outputs. The adjoint of an output
+//              without a shadow is zero.
 //
 // Each reads the primal's values once, whatever the width. A constant argument is not looked at beside its value.
 // Codes: gradient.activity (of activities and width), gradient.tape_policy (of its text), those of gradient().

@@ -36,7 +36,8 @@ typedef struct heddle_request {
     heddle_bytes program; /* its identity; empty: of all */
     int32_t mode;         /* heddle_mode */
     int32_t width;
-    heddle_bytes activities; /* a digit an argument: constant, active, duplicated, duplicated without need, batched */
+    heddle_bytes activities; /* a digit an argument: constant, active, duplicated, duplicated without need, batched,
+                                overwritten */
     heddle_bytes tape_policy;
 } heddle_request;
 

@@ -385,6 +385,8 @@ Result<BodyResult> build_body(Environment& environment, std::vector<EquationBox>
             types.insert(builder.found().begin(), builder.found().end());
         } else if (!builder.wider().empty()) {
             for (const auto& [scan, reach] : builder.wider()) reaches.insert_or_assign(scan, reach);
+        } else if (!builder.taken().empty()) {
+            for (const auto& [statement, type] : builder.taken()) types.insert_or_assign(statement, type);
         } else if (result || !builder.assumed()) {
             return result;
         } else if (of_integers) {

@@ -79,6 +79,7 @@ Element BodyElements::taken_as(Element a, DType dtype, std::string_view what, co
                      place);
     if (a.weak == Weak::real && is_integer(dtype))
         refuse_types(what, a, other, "a float would lose its fraction as an integer", "write a cast", place);
+    static_arrays_.use(a.node, dtype);
     const Node& node = nodes_.node(a.node);
     if (node.kind == Node::Kind::integer)
         return {nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template), Weak::no};
@@ -318,6 +319,8 @@ Element BodyElements::select(Element condition, Element then, Element otherwise,
 Element BodyElements::cast(Element a, DType dtype, const Place& place) {
     if (is_complex(this->dtype(a)) && !is_complex(dtype))
         refuse_complex(fmt::format("a cast to {} of", name(dtype)), place);
+    if (a.weak == Weak::integer) static_arrays_.use(a.node, std::nullopt);
+    if (a.weak == Weak::real && is_float(dtype)) static_arrays_.use(a.node, info(dtype).arithmetic);
     if (is_complex(dtype)) return {nodes_.cast(a.node, dtype), Weak::no};
     const Node& node = nodes_.node(a.node);
     if (is_narrow(dtype)) {
@@ -356,6 +359,7 @@ NodeId BodyElements::stored(Element a, DType dtype, const std::string& output, c
     bool weak_fits = a.weak == Weak::integer ? !is_bool(dtype) : a.weak == Weak::real && is_float(dtype);
     weak_fits = weak_fits || (a.weak != Weak::no && is_complex(dtype));
     if (a.weak != Weak::no && weak_fits) {
+        static_arrays_.use(a.node, info(dtype).arithmetic);
         const Node& node = nodes_.node(a.node);
         if (node.kind == Node::Kind::integer)
             return nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template);

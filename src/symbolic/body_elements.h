@@ -12,6 +12,7 @@
 #include "symbolic/body_nodes.h"
 #include "symbolic/environment.h"
 #include "symbolic/failures.h"
+#include "symbolic/static_arrays.h"
 
 namespace heddle {
 
@@ -34,6 +35,9 @@ public:
         return {nodes_.integer(value, DType::int64, from_template), Element::Weak::integer};
     }
     Element truth(bool value) { return {nodes_.boolean(value), Element::Weak::no}; }
+
+    // Arrays of static numbers, and as what they are used.
+    StaticArrays& static_arrays() { return static_arrays_; }
 
     // An operator without && and ||.
     Element binary(ScalarOp op, Element a, Element b, const Place& place);
@@ -82,6 +86,7 @@ private:
 
     BodyNodes& nodes_;
     const Environment& environment_;
+    StaticArrays static_arrays_;
 };
 
 }  // namespace heddle

@@ -10,9 +10,10 @@
 
 namespace heddle {
 
-BodyExpressions::BodyExpressions(Environment& environment, Body& body)
+BodyExpressions::BodyExpressions(Environment& environment, Body& body, const StateTypes* types)
     : Evaluator(environment, &elements_),
       environment_(environment),
+      types_(types),
       nodes_(body),
       elements_(nodes_, environment),
       body_(body) {
@@ -128,16 +129,20 @@ Value BodyExpressions::let(const Syntax& statement, const Scope& scope) {
     VariableList variables;
     for (const Generator& generator : statement.generators) bind(generator, Variable::Kind::parallel, inner, variables);
     Element value = element(*statement.value, inner);
-    return array_of(statement.text, std::move(variables), value, statement.place);
+    return array_of(statement, std::move(variables), value);
 }
 
-Value BodyExpressions::array_of(const std::string& name, VariableList variables, Element value, const Place& place) {
+Value BodyExpressions::array_of(const Syntax& statement, VariableList variables, Element value) {
+    const Place& place = statement.place;
+    const auto taken = types_ ? types_->find(&statement) : StateTypes::const_iterator{};
+    if (types_ && taken != types_->end()) value = elements_.taken_as(value, taken->second.dtype, statement.text, place);
     if (arrays_where_) {
         const Element zero{nodes_.integer(0, elements_.dtype(value), true), value.weak};
         const Value chosen = operations().select(*arrays_where_, Value::of(value), Value::of(zero), place);
         value = operations().element(chosen, place);
     }
-    return Value::of(BodyArray{BodyArray::Kind::local, add_local(name, std::move(variables), value)});
+    return Value::of(
+        BodyArray{BodyArray::Kind::local, add_local(statement.text, std::move(variables), value, &statement)});
 }
 
 // A bare tensor is the element that its pattern or its projection names.

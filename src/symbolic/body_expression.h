@@ -1,6 +1,7 @@
 // The expressions of a body: the evaluator, and what names, coordinates, reads and reductions mean here.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,17 +21,19 @@ struct BodyTensor {
     const TensorSpec* spec = nullptr;
 };
 
-// What a state's elements are: known before its equation is, which reads it.
+// What the elements of a state or local array are: known before a state's equation is, which reads it.
 struct StateType {
     DType dtype = DType::float32;
     Element::Weak weak = Element::Weak::no;
 };
 
+using StateTypes = std::map<const Syntax*, StateType>;  // by statement
 using StateId = StrongId<struct StateTag>;
 
 // `name[t, own axes] = ... from ...` of a scan over t; one array for each point of the index and of blocks around it.
 struct BodyState {
     std::string name;
+    const Syntax* equation = nullptr;
     LocalId local;
     VariableId step = no_id;  // the scan's variable
     VariableList outer;       // of the index and of blocks around the scan: read at their own point only
@@ -56,7 +59,8 @@ struct WrittenState {
 
 class BodyExpressions : public Evaluator {
 public:
-    BodyExpressions(Environment& environment, Body& body);
+    // Local arrays of static numbers take what `types` says of their statements.
+    BodyExpressions(Environment& environment, Body& body, const StateTypes* types = nullptr);
 
     BodyElements& elements() { return elements_; }
     BodyNodes& nodes() { return nodes_; }
@@ -83,7 +87,8 @@ public:
     const std::vector<std::pair<NodeId, const Place*>>& read_places() const { return read_places_; }
     // Of argmin and argmax without terms, which have no value.
     const std::vector<std::pair<NodeId, const Syntax*>>& empty_arguments() const { return empty_arguments_; }
-    LocalId add_local(std::string name, VariableList variables, Element value);
+    // `statement` is what may take another dtype, if it is of static numbers.
+    LocalId add_local(std::string name, VariableList variables, Element value, const Syntax* statement = nullptr);
     // A state without values yet: the position of its BodyState.
     StateId add_state(BodyState state);
     BodyState& state(StateId id) { return states_[id]; }
@@ -139,7 +144,7 @@ private:
     Value read_step(int32_t index, const std::vector<Value>& given, const Place& place);
     Value guarded_step(int32_t index, const std::vector<Value>& given, const Value& otherwise, const Place& place);
     Value one_step(const Syntax& statement, VariableList own, Element value);
-    Value array_of(const std::string& name, VariableList variables, Element value, const Place& place);
+    Value array_of(const Syntax& statement, VariableList variables, Element value);
 
     // ---- cells of scans of several axes (body_wavefronts.cpp)
     Value read_cell(StateId id, const std::vector<Value>& given, const Place& place);
@@ -171,6 +176,7 @@ private:
     void need_reducible(const std::string& reducer, Element operand, const Place& place);
 
     Environment& environment_;
+    const StateTypes* types_;
     BodyNodes nodes_;
     BodyElements elements_;
     Body& body_;

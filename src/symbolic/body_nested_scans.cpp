@@ -97,7 +97,7 @@ void BodyExpressions::next_step(const Syntax& statement, const Scope& scope) {
 }
 
 Value BodyExpressions::one_step(const Syntax& statement, VariableList own, Element value) {
-    return own.empty() ? Value::of(value) : array_of(statement.text, std::move(own), value, statement.place);
+    return own.empty() ? Value::of(value) : array_of(statement, std::move(own), value);
 }
 
 // At a step that is known when the operator is applied, and that there is already.

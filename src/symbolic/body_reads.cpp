@@ -195,9 +195,10 @@ Value BodyExpressions::bare(TensorIndex tensor, const Place& place) {
     return read(tensor, coordinates_by_name(from, place), place);
 }
 
-LocalId BodyExpressions::add_local(std::string name, VariableList variables, Element value) {
+LocalId BodyExpressions::add_local(std::string name, VariableList variables, Element value, const Syntax* statement) {
     body_.locals.push_back({std::move(name), elements_.dtype(value), std::move(variables), value.node});
     local_weakness_.push_back(value.weak);
+    elements_.static_arrays().declare(last_id<LocalId>(body_.locals), statement, value.weak);
     return last_id<LocalId>(body_.locals);
 }
 
@@ -208,6 +209,7 @@ StateId BodyExpressions::add_state(BodyState state) {
     state.local = next_id<LocalId>(body_.locals);
     body_.locals.push_back(std::move(local));
     local_weakness_.push_back(state.type ? state.type->weak : Element::Weak::integer);
+    elements_.static_arrays().declare(state.local, state.equation, local_weakness_.back());
     states_.push_back(std::move(state));
     return last_id<StateId>(states_);
 }

@@ -123,6 +123,7 @@ void BodyBuilder::need_left(const Syntax& statement, const std::vector<std::stri
 
 StateId BodyBuilder::declare_state(const Syntax& statement, const Scope& scope, BodyState state) {
     state.name = statement.text;
+    state.equation = &statement;
     std::vector<std::string> steps{body_.variable(state.step).name};
     if (state.front) steps = state.front->names;
     need_left(statement, steps);
@@ -170,6 +171,8 @@ void BodyBuilder::state_equation(const Syntax& statement, const Scope& scope) {
         return;
     }
     Element value = expressions_.element(*statement.value, inner);
+    if (state.type && state.type->weak == Element::Weak::no && value.weak != Element::Weak::no)
+        value = elements.taken_as(value, state.type->dtype, state.name, statement.value->place);
     DType dtype = elements.unify(value, initial, "from", statement.initial->place);
     if (!state.type) {
         (value.weak == Element::Weak::no ? strong_ : weak_)[&statement] = {dtype, value.weak};

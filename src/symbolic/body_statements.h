@@ -10,7 +10,6 @@
 
 namespace heddle {
 
-using StateTypes = std::map<const Syntax*, StateType>;   // by equation
 using WaveReaches = std::map<const Syntax*, WaveReach>;  // by scan
 
 class BodyBuilder {
@@ -20,7 +19,7 @@ public:
                 std::vector<EquationBox>& written)
         : environment_(environment),
           body_(emptied(environment.state().scratch)),
-          expressions_(environment, body_),
+          expressions_(environment, body_, &types),
           types_(types),
           reaches_(reaches),
           assume_real_(assume_real),
@@ -31,12 +30,17 @@ public:
         block(environment_.metakernel().body, scope, {});
         if (!diagnostics_.empty()) return fail(std::move(diagnostics_));
         // With types still to be found, what was built is an attempt that only found them.
-        return found().empty() && wider_.empty() ? finished() : Result<BodyResult>(BodyResult{});
+        if (!found().empty() || !wider_.empty()) return BodyResult{};
+        for (const auto& [statement, dtype] : expressions_.elements().static_arrays().taken(body_))
+            taken_.insert_or_assign(statement, StateType{dtype, Element::Weak::no});
+        return taken_.empty() ? finished() : Result<BodyResult>(BodyResult{});
     }
 
     // The types of states that were not known: weak ones if there are no others.
     const StateTypes& found() const { return strong_.empty() ? weak_ : strong_; }
     bool assumed() const { return assumed_; }
+    // Of states and local arrays of static numbers, by what uses them.
+    const StateTypes& taken() const { return taken_; }
     // Of scans whose states are read at other cells than was known.
     const WaveReaches& wider() const { return wider_; }
 
@@ -98,7 +102,7 @@ private:
     bool in_scan_ = false;
     bool assume_real_ = false, assumed_ = false;
     std::vector<EquationBox>& written_;
-    StateTypes strong_, weak_;
+    StateTypes strong_, weak_, taken_;
     InlineVector<TensorReference, 4> outputs_;
     std::vector<const Place*> equation_places_;
 };

@@ -61,6 +61,10 @@ ValueRange joined(const ValueRange& a, const ValueRange& b, bool data) {
     return hull;
 }
 
+std::optional<SteppedForm> stepped_form(const ValueRange& value) {
+    return value.affine ? std::optional(SteppedForm{.rest = *value.affine}) : value.stepped;
+}
+
 }  // namespace
 
 bool VariableRegion::is_empty() const {
@@ -103,6 +107,14 @@ ValueRange RangeEvaluator::exact(LinearForm<VariableId> form) const {
     return value;
 }
 
+ValueRange RangeEvaluator::stepped(SteppedForm form) const {
+    if (form.coefficient == 0) return exact(std::move(form.rest));
+    ValueRange value;
+    value.interval = interval_of(form, [&](const LinearForm<VariableId>& part) { return interval(part); });
+    value.stepped = std::move(form);
+    return value;
+}
+
 const ValueRange& RangeEvaluator::of(NodeId id) {
     if (const ValueRange* known = known_.find(id)) return *known;
     const Node& node = body_.node(id);
@@ -128,6 +140,7 @@ ValueRange RangeEvaluator::evaluate(const Node& node) {
         if (body_.local(node.local()).is_state()) return unknown(node.dtype, true);
         ValueRange value = of(body_.local(node.local()).value);
         value.affine.reset();  // its own axes are not the reader's
+        value.stepped.reset();
         return value;
     }
     case Node::Kind::previous: return unknown(node.dtype, true);
@@ -160,6 +173,12 @@ ValueRange RangeEvaluator::arithmetic(ScalarOp op, const ValueRange& a, const Va
     bool data = a.data || b.data;
     if (a.affine && b.affine)
         if (auto form = linear_form_of(op, *a.affine, *b.affine)) return exact(std::move(*form));
+    if (const auto first = stepped_form(a), second = stepped_form(b); first && second)
+        if (auto form = stepped_form_of(op, *first, *second)) {
+            ValueRange value = stepped(std::move(*form));
+            value.interval = intersection(value.interval, interval_of(op, x, y));
+            return value;
+        }
     switch (op) {
     case ScalarOp::floor_divide:
     case ScalarOp::modulo: return divided(op, a, b);
@@ -185,20 +204,13 @@ ValueRange RangeEvaluator::arithmetic(ScalarOp op, const ValueRange& a, const Va
 ValueRange RangeEvaluator::divided(ScalarOp op, const ValueRange& a, const ValueRange& b) {
     const Interval &x = a.interval, &y = b.interval;
     bool quotient = op == ScalarOp::floor_divide;
-    if (y.is_point() && y.low > 0 && a.affine) {
-        int64_t divisor = y.low;
-        LinearForm<VariableId> whole, rest;
-        whole.constant = floor_divide(a.affine->constant, divisor);
-        rest.constant = floor_modulo(a.affine->constant, divisor);
-        for (const auto& [variable, coefficient] : a.affine->terms) {
-            if (coefficient % divisor == 0)
-                whole.terms.emplace_back(variable, coefficient / divisor);
-            else
-                rest.terms.emplace_back(variable, coefficient);
-        }
-        if (interval(rest).within(0, divisor - 1)) return exact(quotient ? std::move(whole) : std::move(rest));
-    }
     if (!quotient && x.low >= 0 && x.high < y.low) return a;
+    if (y.is_point() && y.low > 0 && a.affine) {
+        const int64_t divisor = y.low;
+        SteppedForm form = quotient_form(*a.affine, divisor);
+        if (interval(form.base).within(0, divisor - 1)) return exact(quotient ? std::move(form.rest) : std::move(form.base));
+        return stepped(quotient ? std::move(form) : remainder_form(*a.affine, divisor));
+    }
     return integers(interval_of(op, x, y), a.data || b.data);
 }
 

@@ -12,6 +12,7 @@
 #include "graph/body.h"
 #include "support/inline_vector.h"
 #include "symbolic/node_map.h"
+#include "symbolic/stepped_form.h"
 #include "zspace/linear_form.h"
 
 namespace heddle {
@@ -24,6 +25,7 @@ struct ValueRange {
     enum class Kind : uint8_t { integer, real, truth };
     Kind kind = Kind::integer;
     std::optional<LinearForm<VariableId>> affine;  // integer: the exact value, where it is affine
+    std::optional<SteppedForm> stepped;            // integer: the exact value, where it has one quotient
     Interval interval;                             // integer
     RealInterval real;
     std::optional<bool> truth;  // truth: where it is the same everywhere
@@ -77,6 +79,7 @@ private:
     ValueRange selection(const Node& node);
     ValueRange reduction(const Node& node);
     ValueRange exact(LinearForm<VariableId> form) const;
+    ValueRange stepped(SteppedForm form) const;
     bool narrow(NodeId condition, bool holds, VariableRegion& region);
     bool narrow(LinearForm<VariableId> difference, ScalarOp op, VariableRegion& region);
     Interval over_ranges(const LinearForm<VariableId>& form) const;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view config_title = "heddle compile config 1\n";
 constexpr std::string_view job_title = "heddle compile job 1\n";
-constexpr auto most_activity = static_cast<uint8_t>(Activity::batched);
+constexpr auto most_activity = static_cast<uint8_t>(Activity::overwritten);
 constexpr auto most_mode = static_cast<uint8_t>(Derivation::Mode::combined);
 
 // "NAME SIZE\nBYTES\n": whatever a field holds, it reads as itself alone.

@@ -29,6 +29,7 @@ enum class Activity : uint8_t {
     duplicated,          // it comes with a shadow, to which is added
     duplicated_no_need,  // the same, and its own value is not wanted
     batched,             // it comes with a shadow for each direction
+    overwritten,         // an output whose memory has held other values: its shadow is read and cleared
 };
 
 // Which derivative of a program is meant.

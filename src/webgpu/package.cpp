@@ -198,7 +198,6 @@ private:
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
             values.push_back(buffer.base / heddle::bytes(buffer.dtype));
         }
-        if (auto fine = backends::check_wgsl_integers(tree, launch.numbers); !fine) return fine;
         for (size_t i = 0; i < launch.numbers.size(); i++) {
             int64_t value = launch.numbers[i];
             if (tree.numbers[i].dtype == DType::float64)
@@ -215,6 +214,7 @@ private:
                  .remedy = "smaller sizes",
                  .params = {{"launch", launch.name}}});
         }
+        if (auto fine = backends::check_wgsl_integers(tree, launch.numbers); !fine) return fine;
         for (int64_t value : values) package_.launches.push_back(static_cast<uint32_t>(static_cast<int32_t>(value)));
         package_.launches.resize(
             static_cast<size_t>(round_up(static_cast<int64_t>(package_.launches.size()), uniform_alignment)));

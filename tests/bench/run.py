@@ -12,9 +12,10 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BENCH = ROOT / "bench"
-sys.path[:0] = [str(ROOT / "tests"), str(BENCH)]
+sys.path[:0] = [str(ROOT / "tests"), str(BENCH), str(ROOT / "scripts")]
 
 import all as bench
+import nightly
 import report
 
 SCRIPTS = [path for path in sorted(BENCH.glob("*.py")) if "__main__" in path.read_text()]
@@ -83,6 +84,10 @@ def main():
     if not options.parts:
         covered = {part[0].name for part in bench.PARTS.values()} | {*INSIDE, *PAGES, "all.py"}
         results.check("every script is a part of bench/all.py", ", ".join(path.name for path in SCRIPTS if path.name not in covered) or None)
+        missing = [str(word) for command in nightly.PARTS.values() for word in command[:2]
+                   if isinstance(word, pathlib.Path) and word.is_relative_to(ROOT / "tests") and not word.exists()]
+        results.check("the parts of make nightly are there", ", ".join(missing) or None)
+        results.check("make nightly lists its parts", problem_of(run([sys.executable, ROOT / "scripts/nightly.py", "--list"]), 0))
         results.check("a part that fails does not end the others", check_goes_on())
         for script in SCRIPTS:
             if script.name not in INSIDE:

@@ -187,6 +187,32 @@ TEST(PassPointwise, AComputedProducerUnderAGuardKeepsItsName) {
     EXPECT_EQ(live(b.system), 2u);
 }
 
+Expr padded(SystemBuilder& b, TensorIndex x, const Coordinates& at) {
+    return b.arena().guarded_read(x, DType::float32, at, b.number(0), b.shape(x));
+}
+
+TEST(PassPointwise, WhatIsComputedAndThenPaddedIsOneEquation) {
+    SystemBuilder b;
+    const TensorIndex x = b.unary(b.input({3, 8}), ScalarOp::exp);
+    b.output(b.pointwise({6, 8}, [&](const Coordinates& i) {
+        return padded(b, x, {b.arena().add(i[0], b.arena().integer(-2)), i[1]});
+    }));
+    optimise(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 1u);
+}
+
+TEST(PassPointwise, WhatAPaddingRepeatsIsStored) {
+    SystemBuilder b;
+    const TensorIndex x = b.unary(b.input({3}), ScalarOp::exp);
+    b.output(b.pointwise({6, 8}, [&](const Coordinates& i) {
+        return padded(b, x, {b.arena().add(i[0], b.arena().integer(-2))});
+    }));
+    optimise(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 2u);
+}
+
 TEST(PassDistribute, AnElementwiseReaderOfAConcatIsWrittenInPieces) {
     SystemBuilder b;
     const TensorIndex joined = b.concatenate({b.matmul(b.input({4, 8}), b.input({8, 16})), b.input({4, 3})}, 1);
@@ -246,6 +272,24 @@ TEST(PassPullOut, SquaresOfSquaresAreNotOpened) {
     pull_out_factors(b.system);
     expect_sound(b.system);
     EXPECT_EQ(live(b.system), 1u);
+}
+
+// The squares of x / max x are in its type where those of x are not.
+TEST(PassPullOut, AScaleOfSquaresStays) {
+    for (const bool twice : {false, true}) {
+        SystemBuilder b;
+        const TensorIndex x = b.input({4, 800});
+        const TensorIndex most = b.reduce({4}, Reducer::maximum, {800}, [&](const Coordinates& i, const Coordinates& k) {
+            return b.read(x, {i[0], k[0]});
+        });
+        b.output(b.reduce({4}, Reducer::sum, {800}, [&](const Coordinates& i, const Coordinates& k) {
+            const Expr value = b.read(x, {i[0], k[0]}), scale = b.read(most, {i[0]});
+            return b.times(b.times(value, scale), twice ? b.times(value, scale) : value);
+        }));
+        pull_out_factors(b.system);
+        expect_sound(b.system);
+        EXPECT_EQ(live(b.system), twice ? 2u : 3u);
+    }
 }
 
 // The type that the sum of the terms is accumulated in, and those of all right sides.

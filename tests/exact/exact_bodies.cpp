@@ -14,6 +14,13 @@ constexpr std::array<const char*, 17> literals = {"1",      "2",        "3",    
                                                   "0.25",   "1e-3",     "10",      "-1",   "1.0 / 3", "4096.5",
                                                   "2 ^ 20", "16777217", "1000003", "1e30", "-0.75"};
 
+// Arrays and a state of static numbers: as one dtype, and of `shared` as two.
+constexpr const char* static_arrays =
+    "    let weights[e < 4] = e == 2 ? 0.1 : e / 3.0\n"
+    "    let counts[e < 4] = e == 1 ? 7 : 3 - e\n"
+    "    let shared[e < 4] = 2 * e + 1\n"
+    "    scan t < 4:\n      decay[t] = 0.5 * decay[t - 1] + 0.25 from 1\n";
+
 enum class Kind : uint8_t { real, integer, truth };
 
 class Writer {
@@ -33,12 +40,17 @@ public:
 
 private:
     std::string leaf(Kind kind) { return choices_.one_of(reads[static_cast<size_t>(kind)]); }
-    // May be a literal, beside something that is none.
+    // May be a literal or an array of such, beside something that is none.
     std::string beside(int depth) {
+        if (choices_.once_in(12)) return element_of(choices_.one_of(std::array{"weights", "decay", "decay", "shared"}));
         return choices_.once_in(4) ? fmt::format("({})", choices_.one_of(literals)) : real(depth);
     }
     std::string integer_beside(int depth) {
+        if (choices_.once_in(12)) return element_of(choices_.one_of(std::array{"counts", "counts", "shared"}));
         return choices_.once_in(4) ? std::to_string(choices_.below(100)) : integer(depth);
+    }
+    std::string element_of(const char* array) {
+        return fmt::format("{}[{}]", array, choices_.once_in(2) ? "@n % 4" : std::to_string(choices_.below(4)));
     }
 
     std::string sum_or_difference(int depth) {
@@ -166,7 +178,7 @@ Bodies random_bodies(random::Choices& choices, int count) {
         types[0], types[1]);
     std::string arguments = "a, b, c, i, j, p, q";
     for (const char* called : {"first", "second"}) {
-        std::string outputs, body, results;
+        std::string outputs, body = static_arrays, results;
         std::vector<std::pair<size_t, std::string>> added;
         for (int k = 0; k < count / 2; k++) {
             const size_t kind = choices.weighted({6, 3, 1});

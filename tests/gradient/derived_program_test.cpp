@@ -1,9 +1,11 @@
 // Programs of jobs' derivations: modes, widths, and what is done with each argument's shadow.
 #include "gradient/derived_program.h"
 
+#include <cmath>
 #include <random>
 
 #include "differences.h"
+#include "gradient/job_program.h"
 #include "helpers/codes.h"
 
 namespace heddle::gradient {
@@ -172,6 +174,127 @@ TEST(CompileJobs8, WhatNobodyNeedsIsNoResult) {
     }
 }
 
+bool is_zero(const TensorData& data) {
+    for (int64_t i = 0; i < data.size(); ++i)
+        if (data.real_at(i) != 0) return false;
+    return data.size() > 0;
+}
+
+TEST(CompileJobs8, AnOverwrittenOutputConsumesAndClearsItsShadow) {
+    const Graph graph = network();
+    std::mt19937 random(7);
+    const std::vector<TensorData> feeds = feeds_of(case_of_two, DType::float64, random);
+    for (int32_t width : {1, 3}) {
+        const Activity usual = width == 1 ? duplicated : batched;
+        const std::vector<Activity> kept = {usual, constant, usual, usual, usual},
+                                    gone = {usual, constant, usual, overwritten, usual};
+        const Graph plain = made(graph, {.mode = Mode::combined, .width = width, .activities = kept}).graph;
+        const Graph one = made(graph, {.mode = Mode::combined, .width = width, .activities = gone}).graph;
+        EXPECT_EQ(names(one, one.inputs), names(plain, plain.inputs));
+        const std::vector<TensorData> all = completed(plain, feeds, random), expected = outputs_of(plain, all),
+                                      found = outputs_of(one, all);
+        ASSERT_EQ(found.size(), expected.size() + 1);
+        for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(agree(found[i], expected[i])) << i;
+        EXPECT_EQ(found.back().shape(), all[3].shape()) << "d_y's";
+        EXPECT_TRUE(is_zero(found.back()));
+    }
+}
+
+// In two programs its value may be gone, too: the tape has what is asked for.
+TEST(CompileJobs8, AnOverwrittenOutputIsNotReadByTheReverseProgram) {
+    const Case one = {"y = exp(x)", {{"x", {4}}}};
+    const Graph graph = program(one, DType::float64);
+    const heddle::Derivation kept{.mode = Mode::reverse, .activities = {duplicated, duplicated}},
+        gone{.mode = Mode::reverse, .activities = {duplicated, overwritten}};
+    const DerivedProgram with = made(graph, kept), without = made(graph, gone);
+    EXPECT_EQ(std::ranges::count(names(with.graph, with.graph.inputs), "y"), 1);
+    EXPECT_EQ(std::ranges::count(names(without.graph, without.graph.inputs), "y"), 0);
+    EXPECT_EQ(with.graph.outputs.size() + 1, without.graph.outputs.size());
+}
+
+// Memory b holds sin(x), of which c takes a part, and then exp(x), of which it takes another: backwards, each writer of b
+// takes what its own readers have added to b's shadow, and no more.
+TEST(CompileJobs8, WhatIsWrittenTwiceHasEachAdjointOnce) {
+    const auto derived = [](const char* text, const char* input, std::vector<Activity> activities) {
+        return made(program({text, {{input, {4}}}}, DType::float64),
+                    {.mode = Mode::combined, .activities = std::move(activities)})
+            .graph;
+    };
+    const Graph first = derived("b = sin(x)", "x", {duplicated, overwritten}),
+                second = derived("b = exp(x)", "x", {duplicated, overwritten}),
+                reader = derived("c = square(b)", "b", {duplicated, duplicated});
+    std::mt19937 random(8);
+    const TensorData x = spread(random, DType::float64, {4}, -1, 1), d_c = spread(random, DType::float64, {4}, -1, 1);
+    TensorData shadow_x(DType::float64, {4}), shadow_b(DType::float64, {4});
+    for (const Graph* writer : {&second, &first}) {
+        const TensorData b = outputs_of(*writer, {x, shadow_b, shadow_x})[0];
+        shadow_b = outputs_of(reader, {b, d_c, shadow_b})[1];
+        const std::vector<TensorData> behind = outputs_of(*writer, {x, shadow_b, shadow_x});
+        shadow_x = behind[1], shadow_b = behind[2];
+    }
+    EXPECT_TRUE(is_zero(shadow_b));
+    for (int64_t i = 0; i < 4; ++i) {
+        const double at = x.real_at(i), s = std::sin(at), e = std::exp(at);
+        EXPECT_NEAR(shadow_x.real_at(i), d_c.real_at(i) * (2 * s * std::cos(at) + 2 * e * e), 1e-12);
+    }
+}
+
+struct NamedBackend : ConfigSource {
+    std::string name() const override { return "named"; }
+    Result<CompileConfig> compile_config(const CompileRequest& request) const override {
+        if (request.derivation.width > 4)
+            return fail(Diagnostic{.code = "backends.width", .summary = "more than four at once"});
+        return CompileConfig{.backend = "named", .target = print(request.target), .options = "", .version = "1"};
+    }
+};
+
+// Its layout is known from the job alone, in another process too, and is what the forward program hands on.
+TEST(CompileJobs8, TheJobThatABackendMakesAnswersForTheTape) {
+    const Graph graph = network();
+    std::mt19937 random(9);
+    const std::vector<TensorData> feeds = feeds_of(case_of_two, DType::float64, random);
+    for (const char* policy : {"save_all", "recompute_all", "fewest_bytes"}) {
+        SCOPED_TRACE(policy);
+        std::vector<TapeLayout> told;
+        for (Mode mode : {Mode::augmented, Mode::reverse}) {
+            const auto job = job_for(NamedBackend(), Target(), graph, {.mode = mode, .tape_policy = policy});
+            ASSERT_TRUE(job) << render(job.error());
+            EXPECT_EQ(job->config.backend, "named");
+            const auto again = parse_compile_job(canonical_bytes(*job));
+            ASSERT_TRUE(again) << render(again.error());
+            const auto answer = program_of(*again, graph);
+            ASSERT_TRUE(answer) << render(answer.error());
+            told.push_back(answer->tape);
+            if (mode == Mode::reverse) continue;
+            const std::vector<TensorData> made = outputs_of(answer->graph, feeds);
+            ASSERT_EQ(made.size(), graph.outputs.size() + answer->tape.entries.size());
+            int64_t end = 0;
+            for (size_t e = 0; e < answer->tape.entries.size(); ++e) {
+                const TapeEntry& entry = answer->tape.entries[e];
+                const TensorData& value = made[graph.outputs.size() + e];
+                EXPECT_EQ(entry.bytes, value.byte_size());
+                EXPECT_EQ(entry.type.dtype, value.dtype());
+                EXPECT_EQ(entry.type.extents(), value.shape());
+                EXPECT_GE(entry.offset, end);
+                end = entry.offset + entry.bytes;
+            }
+            EXPECT_LE(end, answer->tape.bytes);
+        }
+        EXPECT_EQ(told[0].bytes, told[1].bytes);
+        EXPECT_EQ(told[0].entries.size(), told[1].entries.size());
+        EXPECT_EQ(told[0].entries.empty(), std::string(policy) != "save_all");
+    }
+}
+
+TEST(CompileJobs8, AJobAnswersForItsOwnGraphAlone) {
+    const Graph graph = network(), other = program({"y = exp(x)", {{"x", {4}}}}, DType::float64);
+    const auto job = job_for(NamedBackend(), Target(), graph, {.mode = Mode::augmented});
+    ASSERT_TRUE(job) << render(job.error());
+    EXPECT_EQ(codes(program_of(*job, other)), Codes{"gradient.job"});
+    EXPECT_EQ(codes(job_for(NamedBackend(), Target(), graph, {.mode = Mode::forward, .width = 8})),
+              Codes{"backends.width"});
+}
+
 // v reaches no output that has an adjoint, and z none of what has a tangent.
 TEST(CompileJobs8, WhatDependsOnNoShadowIsZeroInEachRow) {
     const Graph graph = network();
@@ -223,6 +346,7 @@ TEST(DerivedProgramErrors, AreOfActivitiesAndPolicies) {
     EXPECT_EQ(code({.mode = Mode::forward, .activities = {duplicated, duplicated, duplicated}}),
               activity);                                                                                // of integers
     EXPECT_EQ(code({.mode = Mode::combined, .activities = {active, constant, duplicated}}), activity);  // no number
+    EXPECT_EQ(code({.mode = Mode::combined, .activities = {overwritten, constant, duplicated}}), activity);  // an input
     EXPECT_EQ(code({.mode = Mode::forward, .width = 2, .activities = {duplicated, constant, batched}}), activity);
     EXPECT_EQ(code({.mode = Mode::forward, .activities = {duplicated, constant, constant}}), Codes{"gradient.output"});
     for (const char* policy :

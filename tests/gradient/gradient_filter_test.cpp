@@ -50,6 +50,14 @@ nested:
     let one[j < $n] = tanh(z[@i, j]) * z[f[@i], j]
     let two[j < $n] = one[j] + sum(k < $n : one[k])
     y = exp(two[0] * two[f[@i]]) * (x[4 * @i - 3] ?? 1)
+diagonal:
+  doc: The array is read where a condition says, the adjoint's points are more; what is chosen leaves its loops.
+  inputs: {x: "$T[$r, $c, $n]", f: "int64[$r]"}
+  index: "[i = $c]"
+  outputs: {y: "$T"}
+  body: |
+    let one[j < $c] = x[2, @i, @i]
+    y = max(k < $r : sum(m < $r from f[k] to f[k] : one[@i]))
 )yaml";
 
 // The interpreter asks for no element that a condition excludes; compiled code works whole arrays out.
@@ -72,6 +80,7 @@ TEST(GradientOfFilters, AgreesWithDifferences) {
         {"y = entangled(x, f)", {{"x", {4, 2, 8}}, {"f", {2}, 0, 0, {1, 0}}}},
         {"y = strided(x, z)", {{"x", {3, 9}}, {"z", {3, 9}}}},
         {"y = nested(x, z, f)", {{"x", {19}}, {"z", {3, 19}}, {"f", {3}, 0, 0, {2, 0, 1}}}},
+        {"y = diagonal(x, f)", {{"x", {3, 13, 17}}, {"f", {3}, 0, 0, {2, 0, 1}}}},
     };
     for (const Case& one : cases) {
         SCOPED_TRACE(one.text);

@@ -12,6 +12,7 @@
 
 #include "helpers/source_folder.h"
 #include "random/determinism.h"
+#include "random/fused_counts.h"
 #include "random/shrink.h"
 
 namespace heddle::random {
@@ -24,7 +25,7 @@ struct Options {
     int attempts = 150;
     size_t examples = 3;
     std::string folder, file;
-    bool print = false, same = false, digests = false, plans = false;
+    bool print = false, same = false, digests = false, plans = false, fused = false;
 };
 
 // Codes that may be refused with, each with its reason: "CODE: reason".
@@ -176,6 +177,8 @@ int run(int count, char** arguments) {
     app.add_option("--file", options.file, "runs the program of this file, in this process");
     app.add_flag("--print", options.print, "prints the program of the seed");
     app.add_flag("--plans", options.plans, "plans are made and checked, but not compiled and run: ten times as fast");
+    app.add_flag("--fused", options.fused,
+                 "programs of movement and elementwise operations alone: how many kernels they are, fused and not");
     app.add_flag("--same", options.same,
                  "two processes, and two threads in each, compile the programs to the same bytes");
     app.add_flag("--digests", options.digests, "prints a number for what each program is compiled to and computes");
@@ -192,6 +195,7 @@ int run(int count, char** arguments) {
         fmt::print(stderr, "{}\n", render(library.error()));
         return 2;
     }
+    if (options.fused) return check_fused_counts(options.seed, options.count, *library);
     return options.file.empty() ? Campaign(options, *library).run() : run_file(options.file, *library);
 }
 

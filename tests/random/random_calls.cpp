@@ -148,6 +148,14 @@ void RandomCalls::add() {
     }
 }
 
+void RandomCalls::add_movement() {
+    switch (choices_.weighted({4, 5, 2})) {
+    case 0: return elementwise();
+    case 1: return movement();
+    default: return joining();
+    }
+}
+
 void RandomCalls::own_template() {
     std::vector<Value> arguments = {take(any())};
     for (int64_t more = choices_.below(3); more > 0; more--) {

@@ -17,6 +17,7 @@ public:
     explicit RandomCalls(Choices& choices);
 
     void add();
+    void add_movement();  // or an elementwise operation
     // Results that nobody reads, and perhaps others, are outputs.
     Program finish();
 

@@ -22,6 +22,14 @@ Program random_program(Choices& choices) {
     return calls.finish();
 }
 
+Program random_movement(Choices& choices) {
+    RandomCalls calls(choices);
+    for (int64_t count = 1 + choices.below(8); count > 0; count--) calls.add_movement();
+    Program program = calls.finish();
+    program.adjoint = program.tangent = program.batched = false;
+    return program;
+}
+
 bool occurs(const std::string& name, const std::string& text) {
     auto is_letter = [&](size_t i) {
         return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');

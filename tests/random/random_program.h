@@ -62,6 +62,8 @@ struct Program {
 };
 
 Program random_program(Choices& choices);
+// Up to eight movement and elementwise operations.
+Program random_movement(Choices& choices);
 // Without calls, templates and inputs that no output needs.
 Program without_unused(const Program& program);
 bool occurs(const std::string& name, const std::string& text);  // as a whole word

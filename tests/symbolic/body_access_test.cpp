@@ -27,6 +27,17 @@ TEST(BodyAccess, GuardsOfLocalArrays) {
     EXPECT_EQ(values_of("    let g[j < $n] = x[j]\n    y = g[@n - 1] ?? (x > 0)\n"), "symbolic.dtype");
 }
 
+// Both parts of `x - x % 4` come from one x.
+TEST(BodyAccess, WhereGroupsBegin) {
+    EXPECT_EQ(values_of("    y = x[@n - @n % 2]\n"), "0 0 2 2 4 4");
+    EXPECT_EQ(values_of("    y = x[@n - @n % 4 + 1]\n"), "1 1 1 1 5 5");
+    EXPECT_EQ(values_of("    y = x[@n // 2 * 2 + @n % 2]\n"), "0 1 2 3 4 5");
+    EXPECT_EQ(values_of("    y = x[2 * (@n // 2) + 1 - @n % 2]\n"), "1 0 3 2 5 4");
+    EXPECT_EQ(values_of("    let g[j < $n] = x[j - j % 3 + 2]\n    y = g[@n] - g[@n - @n % 3]\n"), "0 0 0 0 0 0");
+    EXPECT_EQ(values_of("    y = x[@n - @n % 4 + 2]\n"), "symbolic.footprint");
+    EXPECT_EQ(values_of("    y = x[@n - @n % 2 - 1]\n"), "symbolic.footprint");
+}
+
 TEST(BodyAccess, GuardsOfStates) {
     const std::string shifted =
         "    scan t < 3:\n      s[t, j < $n] = (s[t - 1, j - 1] ?? 9) + (t == 0 ? x[j] : 0) from 0\n";

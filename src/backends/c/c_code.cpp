@@ -370,6 +370,18 @@ std::string fma_instruction(DType dtype, int width) {
     return text + "#else\n";
 }
 
+// gcc makes one instruction of -fma(a, b, c), which gives 0 for -0: it is not to see that the two belong together.
+constexpr const char* fused_alone = R"(    {0} v = heddle_fma{1}(a, b, c);
+#if defined(__GNUC__) && !defined(__clang__) && (defined(__FMA__) || defined(__AVX512F__))
+    __asm__("" : "+x"(v));
+#elif defined(__GNUC__) && !defined(__clang__) && defined(__aarch64__)
+    __asm__("" : "+w"(v));
+#elif defined(__GNUC__) && !defined(__clang__) && defined(__riscv_flen)
+    __asm__("" : "+f"(v));
+#endif
+    return v;
+)";
+
 }  // namespace
 
 CCode::Value CCode::multiply_add(Value a, Value b, Value c) {
@@ -384,6 +396,14 @@ CCode::Value CCode::multiply_add(Value a, Value b, Value c) {
                                              has_fma_instruction(a.dtype, a.width) ? "#endif\n" : ""));
         }
         function = called;
+    } else {
+        const char* const suffix = a.dtype == DType::float32 ? "f" : "";
+        function = fmt::format("heddle_fused{}", suffix);
+        if (helpers_.insert(function).second) {
+            const std::string body = fmt::format(fmt::runtime(fused_alone), type(a.dtype, 1), suffix);
+            add_function(function, fmt::format("static inline {0} {1}({0} a, {0} b, {0} c) {{\n{2}}}\n",
+                                               type(a.dtype, 1), function, body));
+        }
     }
     return define(a.dtype, a.width, fmt::format("{}({}, {}, {})", function, text(a), text(b), text(c)));
 }

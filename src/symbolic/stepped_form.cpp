@@ -1,0 +1,45 @@
+#include "symbolic/stepped_form.h"
+
+namespace heddle {
+
+SteppedForm quotient_form(const LinearForm<expr::VariableId>& form, int64_t divisor) {
+    SteppedForm made{.coefficient = 1, .divisor = divisor};
+    // Terms that the divisor divides come out.
+    made.rest.constant = floor_divide(form.constant, divisor);
+    made.base.constant = floor_modulo(form.constant, divisor);
+    for (const auto& [variable, coefficient] : form.terms) {
+        if (coefficient % divisor == 0)
+            made.rest.terms.emplace_back(variable, coefficient / divisor);
+        else
+            made.base.terms.emplace_back(variable, coefficient);
+    }
+    return made;
+}
+
+SteppedForm remainder_form(const LinearForm<expr::VariableId>& form, int64_t divisor) {
+    const LinearForm<expr::VariableId> base = quotient_form(form, divisor).base;
+    return SteppedForm{base, -divisor, base, divisor};
+}
+
+std::optional<SteppedForm> stepped_form_of(ScalarOp op, const SteppedForm& a, const SteppedForm& b) {
+    const bool one = a.coefficient == 0 || b.coefficient == 0 || (a.divisor == b.divisor && a.base == b.base);
+    if (!one) return std::nullopt;
+    std::optional<int64_t> coefficient;
+    switch (op) {
+    case ScalarOp::add: coefficient = checked_add(a.coefficient, b.coefficient); break;
+    case ScalarOp::subtract: coefficient = checked_subtract(a.coefficient, b.coefficient); break;
+    case ScalarOp::multiply:
+        if (b.coefficient == 0 && b.rest.terms.empty())
+            coefficient = checked_multiply(a.coefficient, b.rest.constant);
+        else if (a.coefficient == 0 && a.rest.terms.empty())
+            coefficient = checked_multiply(b.coefficient, a.rest.constant);
+        break;
+    default: break;
+    }
+    const auto rest = coefficient ? linear_form_of(op, a.rest, b.rest) : std::nullopt;
+    if (!rest) return std::nullopt;
+    const SteppedForm& with_base = a.coefficient != 0 ? a : b;
+    return SteppedForm{*rest, *coefficient, with_base.base, with_base.divisor};
+}
+
+}  // namespace heddle
