@@ -87,22 +87,29 @@ private:
         return true;
     }
 
-    // What equations of the scan ask of the step and of an axis, as if it were asked of this tensor's element instead.
+    // What equations of the scan ask of the step and of an axis, as if it were asked of this tensor's element instead,
+    // or of the element that it reads.
     void add_candidates(Made& made) {
         for (const auto& [tensor, other] : made_) {
-            if (scan_of(other) != scan_of(made) || of(other).left.size() != of(made).left.size()) continue;
-            if (other.dimension != made.dimension) continue;
-            Arena::Substitution to_own;
-            for (size_t d = 0; d < of(made).left.size(); d++) {
-                if (d == made.dimension)
-                    to_own[of(other).ordered] = arena_.axis_value(of(made).ordered);
-                else
-                    to_own[of(other).left[d]->axes.front()] = of(made).left[d];
+            if (scan_of(other) != scan_of(made)) continue;
+            const bool alike = of(other).left.size() == of(made).left.size() && other.dimension == made.dimension;
+            if (alike) add_asked(made, other, arena_.axis_value(of(made).ordered), of(made).left);
+            const int64_t first = linear_form(of(other).left[other.dimension]).constant;
+            for (Expr read : reads(of(made))) {
+                if (read->tensor() != tensor || tensor == of(made).tensor) continue;
+                Expr step = arena_.add(read->parts()[other.dimension], arena_.integer(-first));
+                add_asked(made, other, step, coordinates_of(read));
             }
-            for (Expr c : asked_in(of(other).right, of(other).ordered)) {
-                const auto known = [&](AxisId axis) { return to_own.contains(axis); };
-                if (std::ranges::all_of(c->axes, known)) add_near(made, arena_.substitute(c, to_own));
-            }
+        }
+    }
+
+    void add_asked(Made& made, const Made& other, Expr step, const std::vector<Expr>& at) {
+        Arena::Substitution to_own;
+        for (size_t d = 0; d < at.size(); d++)
+            to_own[of(other).left[d]->axes.front()] = d == other.dimension ? step : at[d];
+        for (Expr c : asked_in(of(other).right, of(other).ordered)) {
+            const auto known = [&](AxisId axis) { return to_own.contains(axis); };
+            if (std::ranges::all_of(c->axes, known)) add_near(made, arena_.substitute(c, to_own));
         }
     }
 

@@ -40,6 +40,7 @@ const std::vector<Pass>& list() {
         {"split-reductions", "long reductions with few results are cut into parts",
          [](System& system) { split_reductions(system); }},
         {"join-scans", "pointwise readers of a scan's steps become part of it", join_scans, true},
+        {"slices", "of a state that is read after its scan the part that is read is kept", keep_slices},
         {"changes", "a state that keeps most of its elements is changed in place", name_changes},
         {"liveness", "elements of a state that no later step reads are left as they are", keep_dead_elements},
         {"extremes", "a running maximum is left as it is where it stays the same", leave_extremes},

@@ -75,6 +75,7 @@ void pack_words(System& system, const WordLimits& limits = {});
 void factor_axes(System& system);
 void split_reductions(System& system, const ReductionParts& limits = {});
 void join_scans(System& system);
+void keep_slices(System& system);
 void name_changes(System& system);
 void keep_dead_elements(System& system);
 void leave_extremes(System& system);

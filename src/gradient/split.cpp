@@ -1,7 +1,6 @@
 #include "gradient/split.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -9,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "gradient/budget_cut.h"
 #include "gradient/derived_graph.h"
 #include "gradient/gradient.h"
 #include "gradient/outlined.h"
@@ -161,14 +161,19 @@ private:
 
     // By costs of keeping a value, and of working it out again.
     template <typename Keep, typename Again>
-    std::vector<bool> cheapest(Keep&& keep, Again&& again) const {
+    std::vector<CutValue> at_costs(Keep&& keep, Again&& again) const {
         std::vector<CutValue> values = values_;
         for (size_t i = 0; i < values.size(); ++i) {
             const bool free = is_free(TensorId(i));
             values[i].keep = free ? 0 : keep(i);
             values[i].again = free || is_input(i) ? never : again(i);
         }
-        return cheapest_to_keep(values);
+        return values;
+    }
+
+    template <typename Keep, typename Again>
+    std::vector<bool> cheapest(Keep&& keep, Again&& again) const {
+        return cheapest_to_keep(at_costs(keep, again));
     }
 
     Result<std::vector<bool>> choose(const TapePolicy& policy) const {
@@ -176,7 +181,7 @@ private:
         const auto size = [&](size_t i) { return bytes(i); };
         const auto if_input = [&](size_t i) { return is_input(i) ? bytes(i) : never; };
         switch (policy.kind) {
-        case TapePolicy::Kind::balanced: return at_price(operations_per_byte, true);
+        case TapePolicy::Kind::balanced: return balanced();
         case TapePolicy::Kind::save_all: return cheapest(size, [](size_t) { return never; });
         case TapePolicy::Kind::recompute_all: return cheapest(if_input, nothing);
         case TapePolicy::Kind::fewest_bytes: return cheapest(size, nothing);
@@ -200,35 +205,23 @@ private:
         return sum;
     }
 
-    // The least work and bytes, each of these at so many operations. Scans need not run again for their checkpoints.
-    std::vector<bool> at_price(double operations, bool keeps_checkpoints = false) const {
+    // The least work and bytes. Scans need not run again for their checkpoints.
+    std::vector<bool> balanced() const {
         constexpr double scale = 1024;
         const auto limited = [](double cost) {
             return static_cast<int64_t>(std::min(cost * scale, static_cast<double>(never) / 16));
         };
-        return cheapest([&](size_t i) { return limited(static_cast<double>(bytes(i)) * operations); },
+        return cheapest([&](size_t i) { return limited(static_cast<double>(bytes(i)) * operations_per_byte); },
                         [&](size_t i) {
-                            const bool stays = keeps_checkpoints && checkpointed_.is_checkpoint(TensorId(i));
+                            const bool stays = checkpointed_.is_checkpoint(TensorId(i));
                             return stays ? never : limited(static_cast<double>(values_[i].again));
                         });
     }
 
-    // The lowest price is looked for at which the bytes are few enough.
     Result<std::vector<bool>> within_budget(int64_t most) const {
-        std::vector<bool> best = cheapest([&](size_t i) { return bytes(i); }, [](size_t) { return int64_t{0}; });
-        if (bytes_of(best) > most) return fail(over_budget(most, bytes_of(best)));
-        double low = 1e-6, high = 1e6;  // prices
-        for (int step = 0; step < 24; ++step) {
-            const double price = std::sqrt(low * high);
-            auto kept = at_price(price);
-            if (bytes_of(kept) > most) {
-                low = price;
-            } else {
-                high = price;
-                best = std::move(kept);
-            }
-        }
-        return best;
+        const auto size = [&](size_t i) { return bytes(i); };
+        if (auto kept = cheapest_within(at_costs(size, [&](size_t i) { return values_[i].again; }), most)) return *kept;
+        return fail(over_budget(most, bytes_of(cheapest(size, [](size_t) { return int64_t{0}; }))));
     }
 
     static Diagnostic over_budget(int64_t most, int64_t least) {

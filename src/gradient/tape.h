@@ -43,7 +43,7 @@ struct TapePolicy {
         save_all,       // whatever adjoints ask for
         recompute_all,  // nothing but inputs that are overwritten
         fewest_bytes,   // the minimum cut: the fewest bytes of all
-        budget,         // at most `bytes`, and what is worked out again is about the least
+        budget,         // at most `bytes`, and within these the least work again (budget_cut.h)
         chosen,         // what `keeps` says of a value; of the others the minimum cut
     };
     Kind kind = Kind::balanced;

@@ -288,5 +288,31 @@ TEST(PassSteps, AStateWhoseStepsChangeARowHasOnePlace) {
     EXPECT_EQ(rows("int32(p) == a[t]", 7), 0U);
 }
 
+// Waves of 12 rows, of which a reader asks at a step for each of its elements. The places of the state; 0: all steps.
+int64_t places_of_waves(const std::string& last, const std::string& outputs = "y") {
+    const System system = optimised(fmt::format(
+        "system s\n in x: float32[12, 30]\n local h: float32[41, 12, 30]\n out y: float32[20, 10]\n"
+        " for i < 12, j < 30: h[0, i, j] = x[i, j]\n"
+        " for t < 40 named 1 ordered 0, i < 12, j < 30: h[t + 1, i, j] = h[t, 11 - i, j] * 0.5 + x[i, 29 - j]\n"
+        " for a < 20, b < 10: y[a, b] = {}\n outputs {}",
+        last, outputs));
+    return places(system, "h");
+}
+
+TEST(PassSteps, OfWavesOnlyTheSliceThatIsReadIsKept) {
+    EXPECT_EQ(places_of_waves("h[(a + 2 * b + 1), 11, (a + 3)]"), 2);
+    EXPECT_EQ(places_of_waves("(h[(a + 2 * b + 1), 11, (a + 3)] - h[(40 - a - b), 9, b])"), 2);
+    EXPECT_EQ(places_of_waves("h[(a + 2 * b + 1), 0, (a + b)] + h[39, b, a]"), 2);
+    EXPECT_EQ(places_of_waves("max(s < 40 : h[(s + 1), 3, (a + b)])"), 2);
+    EXPECT_EQ(places_of_waves("(h[(a + 2 * b + 1), 11, (a + 12)] ?? 0.0)"), 2);
+}
+
+TEST(PassSteps, AllStepsWhereMoreOfThemIsRead) {
+    EXPECT_EQ(places_of_waves("h[(a + 2 * b + 1), b, a]"), 0);
+    EXPECT_EQ(places_of_waves("h[(a + 2 * b), 11, (a + 3)]"), 0);  // also what stands before the first step
+    EXPECT_EQ(places_of_waves("h[(a + 2 * b + 1), 11, (a + 3)] + h[1, b, a]"), 0);
+    EXPECT_EQ(places_of_waves("h[(a + 2 * b + 1), 11, (a + 3)]", "y, h"), 0);
+}
+
 }  // namespace
 }  // namespace heddle::equations

@@ -4,7 +4,6 @@
 
 #include "differences.h"
 #include "gradient/outlined.h"
-#include "gradient/save_cut.h"
 #include "helpers/codes.h"
 
 namespace heddle::gradient {
@@ -152,53 +151,6 @@ back: {inputs: {x: "$T[$n]"}, index: "[$n]", outputs: {y: "$T"}, body: "y = @n >
     const std::vector<TensorData> feeds = {spread(random, DType::float64, {5}, 0.5, 1)};
     EXPECT_EQ(outlined(*graph).operations.size(), 3u);  // both products of the present element, and the rest
     EXPECT_EQ(difference(*graph, feeds, random), "");
-}
-
-int64_t cost_of(const std::vector<CutValue>& values, uint32_t kept, uint32_t again) {
-    int64_t cost = 0;
-    for (size_t i = 0; i < values.size(); ++i) {
-        const bool is_kept = kept >> i & 1, is_again = again >> i & 1;
-        if (values[i].needed && !is_kept && !is_again) return never;
-        if (is_kept) cost += values[i].keep;
-        if (!is_again) continue;
-        cost += values[i].again;
-        for (size_t input : values[i].inputs)
-            if (!(kept >> input & 1) && !(again >> input & 1)) return never;
-    }
-    return cost;
-}
-
-// What is worked out again, of what is kept: all that is needed and is not kept, and what that is made of.
-int64_t cost_of(const std::vector<CutValue>& values, uint32_t kept) {
-    uint32_t again = 0;
-    for (size_t i = values.size(); i-- > 0;) {
-        bool asked = values[i].needed;
-        for (size_t j = i + 1; j < values.size(); ++j)
-            asked = asked || ((again >> j & 1) && std::ranges::find(values[j].inputs, i) != values[j].inputs.end());
-        if (asked && !(kept >> i & 1)) again |= 1u << i;
-    }
-    return cost_of(values, kept, again);
-}
-
-TEST(CompileJobs15, ACutIsTheLeastOfAllChoices) {
-    std::mt19937 random(1);
-    for (int trial = 0; trial < 1000; ++trial) {
-        std::vector<CutValue> values(3 + random() % 7);
-        for (size_t i = 0; i < values.size(); ++i) {
-            for (size_t j = 0; j < i; ++j)
-                if (random() % 3 == 0) values[i].inputs.push_back(j);
-            values[i].keep = static_cast<int64_t>(random() % 20);
-            values[i].again =
-                values[i].inputs.empty() && random() % 2 == 0 ? never : static_cast<int64_t>(random() % 20);
-            values[i].needed = random() % 3 == 0;
-        }
-        const std::vector<bool> chosen = cheapest_to_keep(values);
-        uint32_t kept = 0;
-        for (size_t i = 0; i < chosen.size(); ++i) kept |= uint32_t{chosen[i]} << i;
-        int64_t least = never;
-        for (uint32_t other = 0; other < 1u << values.size(); ++other) least = std::min(least, cost_of(values, other));
-        ASSERT_EQ(cost_of(values, kept), least) << trial;
-    }
 }
 
 }  // namespace

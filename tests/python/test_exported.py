@@ -45,6 +45,20 @@ def vision():
                     [("p", TensorProto.FLOAT, None), ("c", TensorProto.FLOAT, None)], weights)
 
 
+def margins():
+    """Convolutions with windows of several sizes in a row: their inputs' margins differ, and lie in the same memory by turns."""
+    rng = np.random.default_rng(3)
+    nodes, weights, before = [], [], "x"
+    for i, size in enumerate([3, 7, 3, 5, 7, 3]):
+        shape = (8, 8 if i else 3, size, size)
+        weights.append(weight(f"w{i}", (rng.standard_normal(shape) / size).astype(np.float32)))
+        nodes += [helper.make_node("Conv", [before, f"w{i}"], [f"c{i}"], pads=[size // 2] * 4),
+                  helper.make_node("Relu", [f"c{i}"], [f"r{i}"])]
+        before = f"r{i}"
+    return model_of(nodes, [("x", TensorProto.FLOAT, ["batch", 3, "height", 24])], [(before, TensorProto.FLOAT, None)],
+                    weights)
+
+
 def choosing():
     """Rows of a table by indices from outside, which may lie outside of it."""
     table = np.arange(40, dtype=np.float32).reshape(10, 4)
@@ -122,6 +136,25 @@ def test_what_a_program_refuses():
         program.call.workspace_bytes += 1
         with refused(BAD_ARGUMENT, "output p", "a size is to be 1, not 2"):
             program.run_into([np.zeros((2, 10), np.float32), outputs[1]], images(1, 8))
+
+
+def test_margins_that_share_memory():
+    """Each run has the same bits, also the second one, whose memory holds what the first one left there."""
+    with folder() as where:
+        path = write(where, margins())
+        sizes = ["--bind", "batch=1:3,height=8:24:8"]
+        exported.compile(where / "library", path, *sizes)
+        exported.compile(where / "source", path, *sizes, "--emit", "c")
+        session = heddle.InferenceSession(str(path))
+        built = made_of_c(where / "source", "-O1", "-march=native")
+        for program in (exported.Program(where / "library", workers=2), exported.Program(where / "source", built)):
+            for batch, height in ((3, 24), (1, 8), (2, 16), (3, 24), (3, 24)):
+                x = images(batch, height)
+                (found,), (ours,) = program.run(x), session.run(None, {"x": x})
+                (wanted,), (plain,) = reference(str(path), {"x": x}), reference(str(path), {"x": x}, False)
+                for result in (found, ours):
+                    equal, text = equality.compare(result, wanted, plain)
+                    assert equal, (batch, height, text)
 
 
 def test_an_index_outside_is_told():
