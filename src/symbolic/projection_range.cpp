@@ -208,8 +208,9 @@ ValueRange RangeEvaluator::divided(ScalarOp op, const ValueRange& a, const Value
     if (y.is_point() && y.low > 0 && a.affine) {
         const int64_t divisor = y.low;
         SteppedForm form = quotient_form(*a.affine, divisor);
-        if (interval(form.base).within(0, divisor - 1)) return exact(quotient ? std::move(form.rest) : std::move(form.base));
-        return stepped(quotient ? std::move(form) : remainder_form(*a.affine, divisor));
+        if (interval(form.base).within(0, divisor - 1))
+            return exact(quotient ? std::move(form.rest) : std::move(form.base));
+        return stepped(quotient ? std::move(form) : remainder_of(form));
     }
     return integers(interval_of(op, x, y), a.data || b.data);
 }

@@ -16,9 +16,8 @@ SteppedForm quotient_form(const LinearForm<expr::VariableId>& form, int64_t divi
     return made;
 }
 
-SteppedForm remainder_form(const LinearForm<expr::VariableId>& form, int64_t divisor) {
-    const LinearForm<expr::VariableId> base = quotient_form(form, divisor).base;
-    return SteppedForm{base, -divisor, base, divisor};
+SteppedForm remainder_of(const SteppedForm& quotient) {
+    return SteppedForm{quotient.base, -quotient.divisor, quotient.base, quotient.divisor};
 }
 
 std::optional<SteppedForm> stepped_form_of(ScalarOp op, const SteppedForm& a, const SteppedForm& b) {

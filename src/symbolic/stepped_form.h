@@ -17,9 +17,9 @@ struct SteppedForm {
     int64_t divisor = 1;  // > 0
 };
 
-// floor(form / divisor), and what is left.
+// floor(form / divisor), and what that leaves of the form.
 SteppedForm quotient_form(const LinearForm<expr::VariableId>& form, int64_t divisor);
-SteppedForm remainder_form(const LinearForm<expr::VariableId>& form, int64_t divisor);
+SteppedForm remainder_of(const SteppedForm& quotient);
 
 // Of a sum, a difference, or a multiple. Nothing if two different quotients are in it, or on overflow.
 std::optional<SteppedForm> stepped_form_of(ScalarOp op, const SteppedForm& a, const SteppedForm& b);

@@ -10,6 +10,7 @@
 #include "cli/onnx_writer.h"
 #include "frontends/onnx/import.h"
 #include "helpers/files.h"
+#include "helpers/shipped.h"
 #include "helpers/source_folder.h"
 #include "language/library.h"
 #include "plan/plan.h"
@@ -21,16 +22,6 @@ namespace fs = std::filesystem;
 
 std::string renamed(const std::string& name) { return "op_" + name; }
 
-// Of "domain::name", or of a name of the standard's own domain.
-std::string domain_of(const std::string& name) {
-    const size_t colons = name.find("::");
-    return colons == std::string::npos ? "" : name.substr(0, colons);
-}
-std::string without_domain(const std::string& name) {
-    const size_t colons = name.find("::");
-    return colons == std::string::npos ? name : name.substr(colons + 2);
-}
-
 // Every template of the library: core, of every opset and of other domains, and those that these call.
 std::vector<const Template*> all_templates(const Library& library) {
     std::vector<const Template*> templates;
@@ -40,7 +31,7 @@ std::vector<const Template*> all_templates(const Library& library) {
     std::set<const Template*> seen;
     for (const std::string& name : library.onnx_names()) {
         for (int64_t opset = 1; opset < 30; opset++) {
-            auto found = library.find_onnx(domain_of(name), without_domain(name), opset);
+            auto found = find_onnx(library, name, opset);
             if (found && seen.insert(*found).second) templates.push_back(*found);
         }
     }

@@ -4,22 +4,11 @@
 
 #include "gradient/check_rule.h"
 #include "helpers/duality.h"
+#include "helpers/shipped.h"
 #include "rewrite/trial.h"
 
 namespace heddle::gradient {
 namespace {
-
-TensorData made_up(const TensorType& type, std::mt19937_64& random) {
-    TensorData data(type.dtype, type.extents());
-    std::uniform_real_distribution<double> between(0.2, 1.8);
-    for (int64_t i = 0; i < data.size(); ++i) {
-        if (is_float(type.dtype) || is_complex(type.dtype))
-            data.set_real(i, between(random));
-        else
-            data.set_integer(i, static_cast<int64_t>(random() % 2));
-    }
-    return data;
-}
 
 TEST(CompileJobs20, ShippedOperatorsHaveAdjointsAndTangentsThatAreTransposes) {
     int derived = 0;
@@ -31,7 +20,7 @@ TEST(CompileJobs20, ShippedOperatorsHaveAdjointsAndTangentsThatAreTransposes) {
         if (!graph || float_inputs(*graph).empty() || !gradient(*graph, float_inputs(*graph))) continue;
         std::mt19937_64 random(3);
         std::vector<TensorData> feeds;
-        for (TensorId id : graph->inputs) feeds.push_back(made_up(graph->tensor(id).type, random));
+        for (TensorId id : graph->inputs) feeds.push_back(made_up(graph->tensor(id).type, random, 2));
         EXPECT_EQ(duality(*graph, feeds), "") << print(*graph);
         const auto difference = rule_difference(*graph);
         EXPECT_FALSE(difference) << difference->by_rule << " by the rule, " << difference->by_body << " by the body";

@@ -3,6 +3,7 @@
 #include "evaluate/compare.h"
 #include "evaluate/evaluate.h"
 #include "helpers/running.h"
+#include "helpers/shipped.h"
 #include "rewrite/made_up.h"
 
 namespace heddle::rewrite {
@@ -23,24 +24,12 @@ std::optional<MadeUpUse> use_of(const Template& metakernel) {
     return std::nullopt;
 }
 
-TensorData made_up(const TensorType& type, std::mt19937_64& random) {
-    TensorData data(type.dtype, type.extents());
-    std::uniform_real_distribution<double> between(0.2, 1.8);
-    for (int64_t i = 0; i < data.size(); ++i) {
-        if (is_float(type.dtype) || is_complex(type.dtype))
-            data.set_real(i, between(random));
-        else
-            data.set_integer(i, 0);
-    }
-    return data;
-}
-
 void expect_equal(const Graph& graph, const MadeUpUse& use) {
     std::mt19937_64 random(3);
     std::vector<TensorData> feeds;
     for (TensorId id : graph.inputs) {
         const auto known = use.values.find(graph.tensor(id).name);
-        feeds.push_back(known != use.values.end() ? known->second : made_up(graph.tensor(id).type, random));
+        feeds.push_back(known != use.values.end() ? known->second : made_up(graph.tensor(id).type, random, 1));
     }
     auto expected = evaluate_graph_bounded(graph, feeds);
     auto found = runtime::Session(compiled(plan_of(graph)), std::make_shared<ThreadPool>(1)).run(feeds);
@@ -95,10 +84,7 @@ TEST(EmptySizes, OfShippedOperators) {
 TEST(EmptySizes, OfOperatorsOfOnnx) {
     int worked = 0;
     for (const std::string& name : library().onnx_names()) {
-        const size_t colons = name.find("::");
-        const std::string domain = colons == std::string::npos ? "" : name.substr(0, colons);
-        const auto found =
-            library().find_onnx(domain, colons == std::string::npos ? name : name.substr(colons + 2), 25);
+        const auto found = find_onnx(library(), name, 25);
         if (found) worked += expect_empty_sizes(**found);
     }
     EXPECT_GE(worked, 200);

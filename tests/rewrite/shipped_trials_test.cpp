@@ -2,6 +2,7 @@
 #include <regex>
 #include <set>
 
+#include "helpers/shipped.h"
 #include "rewrite/trial.h"
 
 #include "rewrite_session.h"
@@ -36,9 +37,7 @@ TEST(ShippedTrials, EveryOperatorIsSeenToWork) {
         ++tried;
     }
     for (const std::string& name : shipped().onnx_names()) {
-        const size_t colons = name.find("::");
-        const std::string domain = colons == std::string::npos ? "" : name.substr(0, colons);
-        const auto found = shipped().find_onnx(domain, colons == std::string::npos ? name : name.substr(colons + 2), 25);
+        const auto found = find_onnx(shipped(), name, 25);
         if (!found) continue;  // of newer operator sets
         // Made-up sizes do not fit what their patterns cannot say: as many columns as there are windows; tensors of three
         // kinds in turn in one list; packed bytes, whose number is a product of parameters.
