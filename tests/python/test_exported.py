@@ -139,7 +139,7 @@ def test_what_a_program_refuses():
 
 
 def test_margins_that_share_memory():
-    """Each run has the same bits, also the second one, whose memory holds what the first one left there."""
+    """Each run is right, also the second one, whose memory holds what the first one left there."""
     with folder() as where:
         path = write(where, margins())
         sizes = ["--bind", "batch=1:3,height=8:24:8"]
