@@ -42,12 +42,18 @@ void BodyLowering::classify() {
         }
         has_data_[i] = data;
         has_equations_[i] = equations;
+        if (node.kind != Node::Kind::local && node.kind != Node::Kind::previous) continue;
+        const VariableList& axes = body_.local(node.local()).variables;
+        const size_t first = axes.size() - node.operands.size();  // of a state that is previous: behind its step
+        for (size_t d = 0; d < node.operands.size(); d++)
+            if (has_data_[static_cast<size_t>(node.operands[d])]) indexed_by_data_.insert(axes[first + d]);
     }
 }
 
 bool BodyLowering::has_axis(VariableId id) const {
     const heddle::Variable& variable = body_.variable(id);
-    return variable.extent.value != 1 || variable.extent.named() || variable.kind == heddle::Variable::Kind::ordered;
+    return variable.extent.value != 1 || variable.extent.named() ||
+           variable.kind == heddle::Variable::Kind::ordered || indexed_by_data_.contains(id);
 }
 
 AxisId BodyLowering::axis_of(VariableId id) {
@@ -193,7 +199,7 @@ Expr BodyLowering::convert_read(const Node& node, Expr condition, bool) {
     const TensorId source = operation_.inputs[static_cast<size_t>(node.index)];
     const size_t rank = node.operands.size() - (guarded ? 1 : 0);
     TensorIndex& tensor = inputs_[static_cast<size_t>(node.index)];
-    if (tensor < 0 && !guarded) {
+    if (tensor < 0 && !guarded && !is_at_data(node)) {
         const TensorData& value = *state_.graph.tensor(source).constant;
         return is_float(node.dtype) ? arena_.real(node.dtype, value.real_at(0), false)
                                     : arena_.literal(node.dtype, value.integer_at(0), false);
@@ -213,7 +219,7 @@ Expr BodyLowering::convert_read(const Node& node, Expr condition, bool) {
         if (one && !has_data_[static_cast<size_t>(node.operands[d])]) coordinates[d] = arena_.integer(0);
     }
     Expr read = guarded ? arena_.guarded_read(tensor, node.dtype, coordinates, otherwise, shape)
-                        : noted(arena_.read(tensor, node.dtype, coordinates), node.operands);
+                        : noted(arena_.read(tensor, node.dtype, coordinates), node);
     if (read->kind != Kind::read) return read;
     for (size_t d = 0; d < rank; d++) {
         if (!interval(coordinates[d]).within(0, shape[d] - 1)) return read;
@@ -224,6 +230,10 @@ Expr BodyLowering::convert_read(const Node& node, Expr condition, bool) {
         return arena_.cast(node.dtype, sum);
     }
     return read;
+}
+
+bool BodyLowering::is_at_data(const Node& read) const {
+    return std::ranges::any_of(read.operands, [&](NodeId node) { return has_data_[static_cast<size_t>(node)]; });
 }
 
 Expr BodyLowering::coordinate(NodeId node, Expr condition, int64_t extent) {
@@ -241,7 +251,7 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
     // All of it is worked out as it is written: its reader's condition asks of the reader's point, not of its elements.
     Expr value = need(local.value, nullptr, false);
     if (!missing_.empty()) return nullptr;
-    if (value->is_literal()) return value;
+    if (value->is_literal() && !is_at_data(node)) return value;
     auto found = locals_.find({node.index, value});
     if (found == locals_.end()) {
         std::vector<AxisId> own;
@@ -260,7 +270,7 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
     for (size_t i = 0; i < coordinates.size(); i++) {
         if (has_axis(local.variables[i])) at.push_back(coordinates[i]);
     }
-    return noted(arena_.read(found->second.first, local.dtype, std::move(at)), node.operands);
+    return noted(arena_.read(found->second.first, local.dtype, std::move(at)), node);
 }
 
 Expr BodyLowering::convert_state(const Node& node, Expr condition) {
@@ -275,7 +285,7 @@ Expr BodyLowering::convert_state(const Node& node, Expr condition) {
     for (size_t i = 0; i < coordinates.size(); i++) {
         if (has_axis(state.variables[i])) at.push_back(coordinates[i]);
     }
-    return noted(arena_.read(state_tensor(node.index), state.dtype, std::move(at)), node.operands);
+    return noted(arena_.read(state_tensor(node.index), state.dtype, std::move(at)), node);
 }
 
 TensorIndex BodyLowering::state_tensor(int32_t index) {
@@ -336,10 +346,9 @@ void BodyLowering::join_scan(Equation& equation, const std::vector<AxisId>& from
     }
 }
 
-Expr BodyLowering::noted(Expr read, std::span<const NodeId> coordinates) {
-    const auto from_data = [&](NodeId node) { return has_data_[static_cast<size_t>(node)]; };
-    if (std::ranges::any_of(coordinates, from_data)) at_data_.insert(read);
-    return read;
+Expr BodyLowering::noted(Expr made, const Node& read) {
+    if (is_at_data(read)) at_data_.insert(made);
+    return made;
 }
 
 // Reads that no selection may skip, and that are known to leave their tensor: at a constant index outside they are

@@ -84,8 +84,10 @@ private:
     bool has_axis(VariableId variable) const;
     // A coordinate of a read; one that is computed is checked when it runs, where it may lie outside.
     Expr coordinate(NodeId node, Expr condition, int64_t extent);
-    // The read at what these nodes say.
-    Expr noted(Expr read, std::span<const NodeId> coordinates);
+    // Whether a coordinate is from data: it is checked when it runs, however few elements there are.
+    bool is_at_data(const Node& read) const;
+    // What the body's `read` was made.
+    Expr noted(Expr made, const Node& read);
     Expr filtered_argument(Draft best, Expr holds);
     Expr name_reduction(Draft draft, const std::string& suffix);
     Expr name_draft(Draft draft, const std::string& suffix);
@@ -114,6 +116,7 @@ private:
     std::vector<bool> computed_;         // by NodeId: computed_indices
     std::vector<bool> has_equations_;    // by NodeId: holds a reduction, an equation of its own for what asks for it
     std::vector<int> uses_;              // by NodeId: of nodes, locals and equations
+    std::set<VariableId> indexed_by_data_;  // axes of local arrays
     std::map<VariableId, AxisId> axes_;
     std::map<Key, Expr> done_;
     std::set<Expr> at_data_;  // reads with a coordinate from data, a constant perhaps

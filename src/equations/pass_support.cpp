@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "expr/remake.h"
+#include "zspace/checked.h"
 
 namespace heddle::equations {
 namespace {
@@ -118,6 +119,72 @@ Expr composed(System& system, const Equation& equation, Expr read) {
     }
     return guarded(arena, read, coordinates, system.tensor(equation.tensor), value);
 }
+
+// An index that data choose is checked when it runs, against the extent of what it reads. What takes the place of the
+// read reads something else.
+class CheckedIndices {
+public:
+    CheckedIndices(System& system, Expr read) : system_(system), read_(read) {
+        const auto is_read = [](Expr node) { return node->is_read(); };
+        for (size_t d = 0; read->kind == Kind::read && d < read->parts().size(); d++) {
+            const bool inside = interval(read->parts()[d]).within(0, extent(d) - 1);
+            if (!inside && std::ranges::any_of(walk(read->parts()[d]), is_read)) checked_.push_back(d);
+        }
+    }
+
+    // Whether `value`, in the place of the read, still fails for each index outside, by reads that no selection skips.
+    bool fail_in(Expr value) const {
+        return fail_in(value, read_, [&](Expr node, size_t k, Expr index, int64_t extent) {
+            const Expr coordinate = node->parts()[k];
+            const int64_t own = system_.tensor(node->tensor()).shape[k];
+            if (coordinate == index) return own == extent;
+            return coordinate->kind == Kind::floor_divide && coordinate->parts()[0] == index &&
+                   checked_multiply(own, coordinate->integer) == extent;
+        });
+    }
+
+    // The read with indices that are far outside of all tensors where they are outside of this one, so that what is
+    // computed from them is outside, too.
+    Expr sent_far() const {
+        Arena& arena = *system_.arena;
+        std::vector<Expr> parts(read_->parts().begin(), read_->parts().end());
+        for (size_t d : checked_)
+            parts[d] = arena.select(arena.inside(parts[d], extent(d)), parts[d], arena.integer(-far));
+        return arena.read(read_->tensor(), read_->dtype, std::move(parts));
+    }
+
+    // Whether `value` in the place of `sent`, which is so, fails for each index outside.
+    bool far_in(Expr value, Expr sent) const {
+        return fail_in(value, sent, [&](Expr node, size_t k, Expr index, int64_t) {
+            Expr coordinate = node->parts()[k];
+            if (system_.tensor(node->tensor()).shape[k] > far / 4) return false;
+            const bool divided = coordinate->kind == Kind::floor_divide;
+            const auto form = linear_form(divided ? coordinate->parts()[0] : coordinate);
+            const int64_t factor = form.coefficient(index);
+            const auto range = [&](Expr atom) { return atom == index ? Interval::point(0) : interval(atom); };
+            return (divided ? factor > 0 : factor != 0) && interval_of(form, range).within(-far / 4, far / 4);
+        });
+    }
+
+private:
+    static constexpr int64_t far = int64_t{1} << 30;
+
+    int64_t extent(size_t d) const { return system_.tensor(read_->tensor()).shape[d]; }
+    bool fail_in(Expr value, Expr read, const auto& fails) const {
+        const std::vector<Expr> computed = walk(value, Skipped::left_out);
+        return std::ranges::all_of(checked_, [&](size_t d) {
+            return std::ranges::any_of(computed, [&](Expr node) {
+                for (size_t k = 0; node->kind == Kind::read && k < node->parts().size(); k++)
+                    if (fails(node, k, read->parts()[d], extent(d))) return true;
+                return false;
+            });
+        });
+    }
+
+    System& system_;
+    Expr read_;
+    std::vector<size_t> checked_;
+};
 
 }  // namespace
 
@@ -261,14 +328,19 @@ void inline_equations(System& system, const std::vector<bool>& chosen) {
     const auto replace = [&](Expr read) -> Expr {
         const int32_t maker = maker_of(system, read);
         if (maker < 0 || !chosen[static_cast<size_t>(maker)]) return nullptr;
+        const CheckedIndices indices(system, read);
         Expr value = composed(system, system.equation(maker), read);
-        if (!cache.is_clean(system, read)) return value;
-        for (Expr node : walk(value)) {
-            if (!node->is_read() || cache.is_clean(system, node)) continue;
-            kept.insert(read->tensor());
-            return nullptr;
+        bool checked = indices.fail_in(value);
+        if (!checked) {
+            const Expr sent = indices.sent_far();
+            value = composed(system, system.equation(maker), sent);
+            checked = indices.far_in(value, sent);
         }
-        return value;
+        const auto is_unclean = [&](Expr node) { return node->is_read() && !cache.is_clean(system, node); };
+        const bool spoilt = cache.is_clean(system, read) && std::ranges::any_of(walk(value), is_unclean);
+        if (!spoilt && checked) return value;
+        kept.insert(read->tensor());
+        return nullptr;
     };
     for (int32_t index : system.order()) {
         Equation& equation = system.equation(index);

@@ -81,7 +81,8 @@ using ReadReplacement = std::function<Expr(Expr read)>;
 Expr replace_reads(Arena& arena, Expr root, const ReadReplacement& replace);
 
 // Substitutes the right sides of the chosen equations (by index) into every read that one of them makes alone. A clean
-// read is kept where the result would not be clean; the tensor is then marked `keep_name`.
+// read is kept where the result would not be clean, and one at an index from data where the result would not check it;
+// the tensor is then marked `keep_name`.
 void inline_equations(System& system, const std::vector<bool>& chosen);
 
 // Points at the size class's representative, by which all choices are made; without an origin the extents.

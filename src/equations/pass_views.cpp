@@ -1,8 +1,14 @@
-// Pass 1: views (a read, nothing else) into every reader, where the result is clean.
+// Pass 1: views (a read, or a position, and nothing else) into every reader, where the result is clean.
 #include "equations/passes.h"
 #include "equations/pass_support.h"
 
 namespace heddle::equations {
+namespace {
+
+// `list[i] = i` costs no reader more than a read of it.
+bool is_position(const Equation& equation) { return !equation.reducer && equation.right->kind == Kind::variable; }
+
+}  // namespace
 
 void compose_views(System& system) {
     std::vector<bool> chosen(system.equations.size());
@@ -10,7 +16,7 @@ void compose_views(System& system) {
     for (size_t i = 0; i < system.equations.size(); i++) {
         const Equation& equation = system.equations[i];
         const SystemTensor& tensor = system.tensor(equation.tensor);
-        if (equation.dead || !is_view(equation) || tensor.keep_name || tensor.storing == Storing::stored) continue;
+        if (equation.dead || !(is_view(equation) || is_position(equation)) || tensor.keep_name || tensor.storing == Storing::stored) continue;
         chosen[i] = equation.scan < 0 || stays_in_step(system, equation, readers[static_cast<size_t>(equation.tensor)]);
     }
     inline_equations(system, chosen);

@@ -44,6 +44,8 @@ private:
     std::vector<equations::Expr> coordinates_of(equations::TensorIndex t, size_t d) const;
     std::vector<ViewDimension> view_of(equations::TensorIndex t, const StorageMap& map);
     bool may_move(equations::TensorIndex t, size_t dimension) const;
+    // Of one element, and all of the kernel ask for it.
+    bool is_fixed(equations::TensorIndex t, size_t dimension) const;
     // Of the steps of a scan, in this dimension; 0: it does not count steps, or all are kept.
     int64_t places(equations::TensorIndex t, size_t dimension) const;
     void add_local(equations::TensorIndex t);

@@ -121,6 +121,12 @@ std::vector<Expr> KernelFormer::coordinates_of(TensorIndex t, size_t d) const {
     return result;
 }
 
+bool KernelFormer::is_fixed(TensorIndex t, size_t d) const {
+    return !may_move(t, d) && std::ranges::all_of(coordinates_of(t, d), [](Expr c) {
+        return c->kind == Kind::integer && c->integer == 0;
+    });
+}
+
 // In storage order; dimensions that are always read at 0 and have one element are dropped.
 std::vector<ViewDimension> KernelFormer::view_of(TensorIndex t, const StorageMap& map) {
     std::vector<ViewDimension> view;
@@ -130,10 +136,8 @@ std::vector<ViewDimension> KernelFormer::view_of(TensorIndex t, const StorageMap
             if (kept > 1) view.push_back({.dimension = d, .extent = kept, .in_turn = true});
             continue;
         }
+        if (is_fixed(t, d)) continue;
         auto coordinates = coordinates_of(t, d);
-        bool fixed = std::all_of(coordinates.begin(), coordinates.end(),
-                                 [](Expr c) { return c->kind == Kind::integer && c->integer == 0; });
-        if (fixed && !may_move(t, d)) continue;
         std::optional<std::vector<Cut>> cuts;
         for (Expr c : coordinates) {
             auto own = full_cuts(arena_, c, map.extent[d]);
@@ -175,12 +179,15 @@ void KernelFormer::add_local(TensorIndex t) {
     for (size_t d = 0; d < from.shape.size(); d++) {
         if (const int64_t kept = places(t, d); kept > 0) {
             if (kept > 1) view.push_back({.dimension = d, .extent = kept, .in_turn = true});
-        } else if (from.equations.size() == 1) {
+            continue;
+        }
+        const size_t before = view.size();
+        if (from.equations.size() == 1) {
             for (const Digit& digit : digits_of(system_.equation(from.equations[0]).left[d]))
                 view.push_back({d, digit.radix, arena_.extent(digit.axis)});
-        } else if (may_move(t, d)) {
-            view.push_back({d, 0, from.shape[d]});
         }
+        // Of several equations, or of one element, which data may miss.
+        if (view.size() == before && !is_fixed(t, d)) view.push_back({d, 0, from.shape[d]});
     }
     for (const ViewDimension& v : view) to.dimensions.push_back({.extent = v.extent, .stride = 0});
     hints_.push_back(std::vector<int64_t>(view.size(), 0));

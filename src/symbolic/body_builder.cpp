@@ -329,12 +329,12 @@ Result<BodyResult> BodyBuilder::finished() {
         projected.outputs.push_back(
             {output.spec->name, extents_of(output.types[static_cast<size_t>(reference.element)]), output.spec});
     }
-    for (const auto& [node, place] : expressions_.read_places())
+    for (const auto& [node, place] : expressions_.elements().read_places())
         if (expressions_.nodes().is_led(node)) body_.places.push_back({node, *place});
     InlineVector<NodeId, 64> renumbered_nodes;
     auto body = std::make_shared<const Body>(compacted(std::move(body_), kept, &renumbered_nodes));
     projected.read_places.resize(body->nodes.size());
-    for (const auto& [node, place] : expressions_.read_places()) {
+    for (const auto& [node, place] : expressions_.elements().read_places()) {
         NodeId now = renumbered_nodes[static_cast<size_t>(node)];
         if (now < 0) continue;
         const Place*& first = projected.read_places[static_cast<size_t>(now)];

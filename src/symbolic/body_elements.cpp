@@ -7,6 +7,7 @@
 
 #include "support/narrow_float.h"
 #include "support/tensor_data.h"
+#include "symbolic/projection_range.h"
 #include "symbolic/size_arithmetic.h"
 
 namespace heddle {
@@ -352,6 +353,32 @@ NodeId BodyElements::coordinate(Element a, const Place& place) {
                             ? "write a cast, which truncates, around it or around its floor: int64(floor(v))"
                             : "write a cast";
     refuse(std::move(diagnostic));
+}
+
+LocalId BodyElements::add_array(Local array, Element::Weak weak, const Syntax* statement) {
+    const LocalId id = nodes_.add_local(std::move(array));
+    weakness_.push_back(weak);
+    static_arrays_.declare(id, statement, weak);
+    return id;
+}
+
+Element BodyElements::position_in_list(Element index, int64_t length, const Place& place) {
+    constexpr int64_t steps = 10'000;
+    int64_t budget = steps;
+    const Body& body = nodes_.body();
+    const NodeId position = coordinate(index, place);
+    VariableRegion region = full_region(body);
+    const bool inside = region.is_empty() || [&] {
+        const Interval values = RangeEvaluator(body, std::move(region), &budget).of(position).interval;
+        return values.low >= 0 && values.high < length;
+    }();
+    if (inside) return {position, Weak::integer};
+    const auto [known, is_new] = lists_.try_emplace(length, no_id);
+    if (is_new) {
+        const VariableId i = nodes_.add_variable("i", Variable::Kind::parallel, length);
+        known->second = add_array({fmt::format("list_of_{}", length), DType::int64, {i}, nodes_.variable(i)}, Weak::integer);
+    }
+    return element_of(known->second, nodes_.local(known->second, DType::int64, {position}), place);
 }
 
 NodeId BodyElements::stored(Element a, DType dtype, const std::string& output, const Place& place) {

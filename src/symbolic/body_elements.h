@@ -3,6 +3,7 @@
 // dtype; types that are only stored are widened where they are read.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,20 @@ public:
 
     // Arrays of static numbers, and as what they are used.
     StaticArrays& static_arrays() { return static_arrays_; }
+
+    // A local array or state; `statement` is what may take another dtype, if its elements are static numbers.
+    LocalId add_array(Local array, Element::Weak weak, const Syntax* statement = nullptr);
+    // Its element: what `read`, a node of it, is worth at `place`.
+    Element element_of(LocalId array, NodeId read, const Place& place) {
+        note_read(read, place);
+        return {read, weakness_[array]};
+    }
+    // Where reads are written, in order: the first place of a node counts.
+    void note_read(NodeId read, const Place& place) { read_places_.emplace_back(read, &place); }
+    const std::vector<std::pair<NodeId, const Place*>>& read_places() const { return read_places_; }
+    // An index of a list of `length` elements: itself where it is inside whatever happens, else an element of an array
+    // of the list's positions, so that it is proved or checked as every other read is.
+    Element position_in_list(Element index, int64_t length, const Place& place);
 
     // An operator without && and ||.
     Element binary(ScalarOp op, Element a, Element b, const Place& place);
@@ -87,6 +102,9 @@ private:
     BodyNodes& nodes_;
     const Environment& environment_;
     StaticArrays static_arrays_;
+    std::vector<Element::Weak> weakness_;  // of each array's elements
+    std::vector<std::pair<NodeId, const Place*>> read_places_;
+    std::map<int64_t, LocalId> lists_;  // by length, those of positions
 };
 
 }  // namespace heddle

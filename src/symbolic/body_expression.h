@@ -83,8 +83,6 @@ public:
     // A new name of the body: refused if it means something already.
     void need_new_name(std::string_view name, const Scope& scope, const Place& place) override;
     Value variable_value(VariableId id) { return Value::of(Element{nodes_.variable(id), Element::Weak::integer}); }
-    // Where reads are written, in order: the first place of a node counts.
-    const std::vector<std::pair<NodeId, const Place*>>& read_places() const { return read_places_; }
     // Of argmin and argmax without terms, which have no value.
     const std::vector<std::pair<NodeId, const Syntax*>>& empty_arguments() const { return empty_arguments_; }
     // `statement` is what may take another dtype, if it is of static numbers.
@@ -185,11 +183,9 @@ private:
     VariableList index_variables_;
     Value all_coordinates_;
     Names axes_;
-    std::vector<Element::Weak> local_weakness_;
     std::vector<BodyState> states_;
     std::vector<WrittenState> written_states_;
     std::optional<Value> arrays_where_;
-    std::vector<std::pair<NodeId, const Place*>> read_places_;
     std::vector<std::pair<NodeId, const Syntax*>> empty_arguments_;
 };
 

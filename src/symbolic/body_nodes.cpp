@@ -96,6 +96,11 @@ VariableId BodyNodes::add_variable(std::string name, Variable::Kind kind, Size e
     return last_id<VariableId>(body_->variables);
 }
 
+LocalId BodyNodes::add_local(Local local) {
+    body_->locals.push_back(std::move(local));
+    return last_id<LocalId>(body_->locals);
+}
+
 NodeId BodyNodes::variable(VariableId id) {
     Node node = made(Node::Kind::variable, DType::int64);
     node.index = id;

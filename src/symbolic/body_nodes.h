@@ -38,6 +38,7 @@ public:
 
     VariableId add_variable(std::string name, Variable::Kind kind, Size extent);
     NodeId variable(VariableId id);
+    LocalId add_local(Local local);
 
     // Operands are of the types that the operation's row asks for.
     NodeId scalar(ScalarOp op, NodeList operands);

@@ -44,7 +44,7 @@ Value BodyExpressions::read(TensorIndex tensor, const std::vector<Value>& coordi
     const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
     NodeList own = tensor_coordinates(from, coordinates, place);
     NodeId node = nodes_.read(tensor, from.bound->type.dtype, std::move(own));
-    read_places_.emplace_back(node, &place);
+    elements_.note_read(node, place);
     return Value::of(elements_.widened(node));
 }
 
@@ -196,20 +196,16 @@ Value BodyExpressions::bare(TensorIndex tensor, const Place& place) {
 }
 
 LocalId BodyExpressions::add_local(std::string name, VariableList variables, Element value, const Syntax* statement) {
-    body_.locals.push_back({std::move(name), elements_.dtype(value), std::move(variables), value.node});
-    local_weakness_.push_back(value.weak);
-    elements_.static_arrays().declare(last_id<LocalId>(body_.locals), statement, value.weak);
-    return last_id<LocalId>(body_.locals);
+    return elements_.add_array({std::move(name), elements_.dtype(value), std::move(variables), value.node}, value.weak,
+                               statement);
 }
 
 StateId BodyExpressions::add_state(BodyState state) {
     Local local{state.name, state.type ? state.type->dtype : DType::int64, {state.step}, no_id};
     local.variables.insert(local.variables.end(), state.outer.begin(), state.outer.end());
     local.variables.insert(local.variables.end(), state.own.begin(), state.own.end());
-    state.local = next_id<LocalId>(body_.locals);
-    body_.locals.push_back(std::move(local));
-    local_weakness_.push_back(state.type ? state.type->weak : Element::Weak::integer);
-    elements_.static_arrays().declare(state.local, state.equation, local_weakness_.back());
+    state.local = elements_.add_array(std::move(local), state.type ? state.type->weak : Element::Weak::integer,
+                                      state.equation);
     states_.push_back(std::move(state));
     return last_id<StateId>(states_);
 }
@@ -317,7 +313,7 @@ Value BodyExpressions::read_state(const BodyState& state, const std::vector<Valu
     coordinates.insert(coordinates.begin() + (before ? 0 : 1), outer.begin(), outer.end());
     NodeId node = before ? nodes_.previous(state.local, state.type->dtype, std::move(coordinates))
                          : nodes_.local(state.local, state.type->dtype, std::move(coordinates));
-    read_places_.emplace_back(node, &place);
+    elements_.note_read(node, place);
     return Value::of(Element{node, state.type->weak});
 }
 
@@ -328,8 +324,7 @@ Value BodyExpressions::read_local(LocalId local, const std::vector<Value>& coord
     NodeList own;
     for (const Value& one : coordinates) own.push_back(coordinate(one, place));
     NodeId node = nodes_.local(local, array.dtype, std::move(own));
-    read_places_.emplace_back(node, &place);
-    return Value::of(Element{node, local_weakness_[local]});
+    return Value::of(elements_.element_of(local, node, place));
 }
 
 }  // namespace heddle

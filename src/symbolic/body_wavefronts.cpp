@@ -204,7 +204,7 @@ Value BodyExpressions::read_cell(StateId id, const std::vector<Value>& given, co
         const StateId source = waves > 1 ? delayed_state(id, waves - 1) : id;
         node = nodes_.previous(states_[source].local, state.type->dtype, std::move(at));
     }
-    read_places_.emplace_back(node, &place);
+    elements_.note_read(node, place);
     return Value::of(Element{node, state.type->weak});
 }
 

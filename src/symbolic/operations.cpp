@@ -370,15 +370,15 @@ Value Operations::table(const Value& base, const Value& index, const Place& plac
     if (entries.empty() || entries.size() > longest_table) refuse_table(fmt::format("{} elements", entries.size()));
     for (const Value& entry : entries)
         if (!entry.is_element() && !entry.is_number()) refuse_table(base.describe());
-    auto line = progression(base);
-    if (line && (entries.size() > 1 || index.element().weak == Element::Weak::integer)) {
+    const Value inside = Value::of(elements_->position_in_list(index.element(), static_cast<int64_t>(entries.size()), place));
+    if (auto line = progression(base)) {
         Value step = Value::of(line->second).with_from_template(base.from_template());
         Value start = Value::of(line->first).with_from_template(base.from_template());
-        return binary(ScalarOp::add, binary(ScalarOp::multiply, index, step, place), start, place);
+        return binary(ScalarOp::add, binary(ScalarOp::multiply, inside, step, place), start, place);
     }
     Value result = Value::of(element(base.at(entries.size() - 1), place));
     for (size_t i = entries.size() - 1; i-- > 0;) {
-        Value here = binary(ScalarOp::equal, index, Value::of(static_cast<int64_t>(i)), place);
+        Value here = binary(ScalarOp::equal, inside, Value::of(static_cast<int64_t>(i)), place);
         result = select(here, base.at(i), result, place);
     }
     return result;

@@ -1,8 +1,10 @@
 // An index out of range: where it is said, and at which point. Compiled code and the interpreter say the same.
 #include "evaluate/failing_read.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "evaluate/evaluate.h"
@@ -112,6 +114,84 @@ TEST(FailingRead, IsTheFirst) {
                                       {TensorData(DType::float32, {extent, 2}), ids});
         EXPECT_EQ(found.point, point);
         EXPECT_EQ(found.found, std::to_string(ids.integer_at(first)) + " at " + point);
+    }
+}
+
+// Whatever makes the elements that an index chooses, and whatever is left of that when it is fused: an index outside is
+// noticed, and those inside are right.
+TEST(FailingRead, IsNoticedWhateverIsRead) {
+    const TensorData x(DType::float32, {9});
+    const std::vector<std::string> arrays = {
+        "t[i < #] = x[i + 1]", "t[i < #] = x[2 * i] * 2 + 1", "t[i < #] = x[0]", "t[i < #] = i", "t[i < #] = 7.5",
+        "t[i < #] = (i < 2 ? x[i + 5] : 3)", "t[i < #] = x[i - 2] ?? 6", "t[i < #] = x[3 - i] ?? x[i]",
+        "t[i < #] = sum(k < 3 : x[i + k])", "t[i < #] = sqrt(i + 1.0)", "t[i < #] = [5, 1, 2, 7][i]",
+        "t[i < #] = [5, 6, 7, 8][i] * x[i]"};
+    const std::vector<std::string> reads = {"t[ids]", "t[ids] + t[0]", "t[ids + 1 - 1] * x[@n]", "max(t[ids], 1.0)",
+                                            "sum(k < 2 : t[ids] * k)"};
+    size_t turn = 0;
+    for (const std::string& array : arrays) {
+        for (const int64_t extent : {1, 3, 4}) {
+            std::string made = array;
+            made.replace(made.find('#'), 1, std::to_string(extent));
+            const std::string& read = reads[turn++ % reads.size()];
+            const std::string text = "pick:\n  inputs: {x: \"float32[$m]\", ids: \"int64[$n]\"}\n  index: \"[n = $n]\"\n"
+                                     "  outputs: {y: \"float32[$n]\"}\n  body: |\n    let " +
+                                     made + "\n    y = float32(" + read + ")\n";
+            SCOPED_TRACE(text);
+            const auto found = [&](int64_t index) {
+                return failure_of(text, "y = pick(x, ids)", {"x", "ids"}, {x, numbers({2}, {extent - 1, index})}).found;
+            };
+            EXPECT_TRUE(found(extent).starts_with(std::to_string(extent) + " at n = 1"));
+            EXPECT_TRUE(found(-1).starts_with("-1 at n = 1"));
+        }
+    }
+}
+
+// The same of graphs: random movements and arithmetic before what is chosen.
+TEST(FailingRead, IsNoticedBehindAnyMovement) {
+    std::mt19937 random(7);
+    const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
+    for (int round = 0; round < 60; ++round) {
+        std::vector<int64_t> shape = {1 + below(5), 2 + below(4), 1 + below(4)};
+        const TensorData x(DType::float32, shape);
+        std::string calls = "t0 = add(x, 0.5)";
+        const int steps = 1 + static_cast<int>(below(4));
+        for (int step = 0; step < steps; ++step) {
+            const auto axis = static_cast<size_t>(below(static_cast<int64_t>(shape.size())));
+            std::string call = "abs(#)";
+            switch (below(7)) {
+            case 0: {
+                const int64_t first = below(shape[axis]), last = first + 1 + below(shape[axis] - first);
+                call = fmt::format("slice(#, starts: [{}], ends: [{}], axes: [{}])", first, last, axis);
+                shape[axis] = last - first;
+                break;
+            }
+            case 1: call = fmt::format("flip(#, axes: [{}])", axis); break;
+            case 2:
+                call = "transpose(#)";
+                std::ranges::reverse(shape);
+                break;
+            case 3:
+                shape = {shape[0], TensorData(DType::float32, shape).size() / shape[0]};
+                call = fmt::format("reshape_to(#, shape: [{}, {}])", shape[0], shape[1]);
+                break;
+            case 4:
+                call = fmt::format("concat(#, #, axis: {})", axis);
+                shape[axis] *= 2;
+                break;
+            case 5:
+                call = fmt::format("reduce_sum(#, axes: [{}], keepdims: true)", axis);
+                shape[axis] = 1;
+                break;
+            default: break;
+            }
+            for (size_t at = 0; (at = call.find('#', at)) != call.npos;) call.replace(at, 1, fmt::format("t{}", step));
+            calls += fmt::format("; t{} = {}", step + 1, call);
+        }
+        const auto axis = static_cast<size_t>(below(static_cast<int64_t>(shape.size())));
+        calls += fmt::format("; y = gather(t{}, ids, axis: {})", steps, axis);
+        SCOPED_TRACE(calls);
+        failure_of(templates, calls, {"x", "ids"}, {x, numbers({2}, {shape[axis] - 1, shape[axis]})});
     }
 }
 

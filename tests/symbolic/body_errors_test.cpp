@@ -142,7 +142,12 @@ TEST(BodyErrors, NamesScopesAndShapes) {
     EXPECT_EQ(code_of(over_x("y = x[argmax(k < 0 : x[k])]")), "symbolic.extent");
     EXPECT_EQ(code_of(over_x("y = @ > 1 ? x : 0")), "symbolic.type");
     EXPECT_EQ(code_of(over_x("y = x + b", ", b: \"$T[$n]?\""), {{false, false, {}}}), "symbolic.not_given");
-    EXPECT_EQ(code_of(over_x("y = [1, 2.5, 7][@n - 8000]")), "");  // a table is total: a chain of selections
+    EXPECT_EQ(code_of(over_x("y = [1, 2.5, 7][@n % 3]")), "");
+    EXPECT_EQ(code_of(over_x("y = @n < 3 ? [1, 2.5, 7][@n] : 0")), "");
+    for (const char* list : {"[1, 2.5, 7]", "[1, 2, 3]"}) {  // a chain of selections, a progression
+        EXPECT_EQ(code_of(over_x(std::string("y = ") + list + "[@n - 8000]")), "symbolic.footprint") << list;
+        EXPECT_EQ(code_of(over_x(std::string("y = ") + list + "[x]")), "symbolic.coordinate") << list;
+    }
     EXPECT_EQ(code_of(over_x("y = x * [][@n]")), "symbolic.table");
     std::string other =
         "t:\n  inputs: {x: \"$T[$m]\"}\n  index: \"[a = 2, b = 3]\"\n  outputs: {y: \"$T[$m]\"}\n  body: ";
