@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <numeric>
 
 #include "rewrite/instance.h"
+#include "rewrite/made_up_values.h"
 #include "rewrite/repair.h"
 #include "symbolic/environment_state.h"
-#include "symbolic/session.h"
 
 namespace heddle::rewrite {
 namespace {
@@ -19,222 +17,12 @@ using Kind = Syntax::Kind;
 constexpr size_t most_tries = 4'000;
 constexpr int most_repairs = 24;
 
-// Sizes in the order in which names ask for them. The first ten have none below 3.
-constexpr std::array<std::array<int64_t, 7>, 14> schemes = {{{7, 6, 5, 4, 3, 8, 9},
-                                                             {4, 4, 4, 4, 4, 4, 4},
-                                                             {6, 6, 6, 6, 6, 6, 6},
-                                                             {3, 4, 5, 6, 7, 8, 9},
-                                                             {12, 12, 12, 12, 12, 12, 12},
-                                                             {16, 8, 4, 16, 8, 4, 16},
-                                                             {4, 8, 16, 4, 8, 16, 4},
-                                                             {24, 12, 6, 3, 24, 12, 6},
-                                                             {3, 6, 12, 24, 3, 6, 12},
-                                                             {6, 12, 8, 4, 3, 5, 7},
-                                                             {2, 2, 2, 2, 2, 2, 2},
-                                                             {1, 1, 1, 1, 1, 1, 1},
-                                                             {1, 3, 2, 1, 3, 2, 1},
-                                                             {0, 0, 0, 0, 0, 0, 0}}};
-constexpr size_t plain_schemes = 10;
-constexpr std::array<uint8_t, 7> different_schemes = {0, 3, 5, 6, 7, 8, 9};
-
-constexpr std::array usual_dtypes = {DType::float32,  DType::int32,  DType::int64, DType::complex64,  DType::boolean,
-                                     DType::float64,  DType::uint8,  DType::float16, DType::complex128, DType::int8,
-                                     DType::bfloat16, DType::uint32, DType::int16, DType::uint16,     DType::uint64};
-
-constexpr std::array<int64_t, 7> integers = {2, 1, 3, 0, 4, -1, 8};
-constexpr std::array<double, 5> reals = {0.5, 1, 2, 0, -1};
-
 // What an open list of dimensions is chosen by: its name, or the input where it has none.
 std::string rank_name(const TensorSpec& input, const Syntax& open) {
     return open.kind == Kind::dimensions ? "$" + open.text : input.name;
 }
 
-std::vector<StaticValue> texts_of(const Template& metakernel) {
-    std::vector<StaticValue> texts;
-    auto look = [&](const Syntax& node) {
-        const auto value = node.kind == Kind::text ? StaticValue::of(node.text) : StaticValue::none();
-        if (value.is_text() && std::ranges::find(texts, value) == texts.end()) texts.push_back(value);
-    };
-    for (const auto* statements : {&metakernel.body, &metakernel.graph})
-        for (const SyntaxPointer& statement : *statements) visit_all(statement, look);
-    for (const StaticLet& let : metakernel.lets) visit_all(let.value, look);
-    for (const Requirement& requirement : metakernel.requirements) visit_all(requirement.condition, look);
-    texts.push_back(StaticValue::of("a"));
-    return texts;
-}
-
-// What the type's range allows, as far as its bounds are literals, which are among the values then.
-void keep_within(std::vector<StaticValue>& values, const ParameterType& type) {
-    const auto literal = [](const SyntaxPointer& bound) -> std::optional<StaticValue> {
-        if (bound && bound->kind == Kind::integer) return StaticValue::of(bound->integer);
-        return std::nullopt;
-    };
-    const auto lowest = literal(type.lowest), highest = literal(type.highest);
-    std::erase_if(values, [&](const StaticValue& value) {
-        return (lowest && value.number() < lowest->number()) || (highest && value.number() > highest->number());
-    });
-    for (const auto& bound : {lowest, highest})
-        if (bound && std::ranges::find(values, *bound) == values.end()) values.push_back(*bound);
-}
-
 }  // namespace
-
-std::vector<StaticValue> scalars_of(const Template& metakernel, const ParameterType& type) {
-    using enum ParameterType::Kind;
-    std::vector<StaticValue> values;
-    switch (type.kind) {
-    case integer:
-        for (int64_t value : integers) values.push_back(StaticValue::of(value));
-        keep_within(values, type);
-        break;
-    case real:
-    case number:
-        for (double value : reals) values.push_back(StaticValue::of(value));
-        keep_within(values, type);
-        break;
-    case boolean: values = {StaticValue::of(false), StaticValue::of(true)}; break;
-    case string: return texts_of(metakernel);
-    case dtype:
-        for (DType value : usual_dtypes) values.push_back(StaticValue::of(value));
-        break;
-    case choice:
-        for (const std::string& value : type.choices) values.push_back(StaticValue::of(value));
-        break;
-    case axis:
-        for (int64_t value : {0, 1, 2, -1, -2}) values.push_back(StaticValue::of(value));
-        break;
-    case axes:
-    case any: break;
-    }
-    return values;
-}
-
-namespace {
-
-std::vector<int64_t> counted(size_t count) {
-    std::vector<int64_t> numbers(count);
-    std::iota(numbers.begin(), numbers.end(), 0);
-    return numbers;
-}
-
-// Of lists, too. `shape`: of the first tensor.
-std::vector<StaticValue> values_of(const Template& metakernel, const ParameterType& type,
-                                   const std::vector<int64_t>& shape) {
-    using enum ParameterType::Kind;
-    const auto iota = counted(shape.size());
-    const std::vector<int64_t> backwards(iota.rbegin(), iota.rend());
-    std::vector<StaticValue> lists;
-    auto add = [&](std::vector<int64_t> numbers) { lists.push_back(StaticValue::of_integers(numbers)); };
-    if (type.kind == axes) {
-        for (std::vector<int64_t> numbers : {std::vector<int64_t>{0}, {1}, iota, {0, 1}, backwards, {}, {1, 0}})
-            add(std::move(numbers));
-        return lists;
-    }
-    std::vector<StaticValue> scalars = scalars_of(metakernel, type);
-    if (!type.is_list || type.length) return scalars;  // a scalar is repeated
-    if (type.kind != integer) {
-        for (const StaticValue& value : scalars) lists.push_back(StaticValue::of(StaticValue::List{value}));
-        lists.push_back(StaticValue::of(StaticValue::List{}));
-        return lists;
-    }
-    const std::vector<int64_t> sizes_backwards(shape.rbegin(), shape.rend());
-    for (std::vector<int64_t> numbers :
-         {shape, iota, {2}, {1}, {0}, backwards, sizes_backwards, std::vector<int64_t>(shape.size(), 1), {}, {2, 2}})
-        add(std::move(numbers));
-    return lists;
-}
-
-constexpr size_t most_candidates = 10;  // of a list of integers, whatever its tensor
-
-// What an input holds whose value must be known.
-std::optional<TensorData> value_for(const TensorType& type, size_t candidate, const std::vector<int64_t>& shape) {
-    const std::vector<int64_t> extents = type.extents();
-    int64_t count = 1;
-    for (int64_t extent : extents) count *= extent;
-    if (count > largest_folded) return std::nullopt;
-    TensorData data(type.dtype, extents);
-    const auto rank = static_cast<int64_t>(shape.size());
-    for (int64_t i = 0; i < count; ++i) {
-        const auto of_shape = [&](int64_t at) { return at >= 0 && at < rank ? shape[static_cast<size_t>(at)] : 1; };
-        const std::array<double, 8> values = {static_cast<double>(extents.empty() ? 2 : of_shape(i)),
-                                              1,
-                                              0,
-                                              static_cast<double>(i),
-                                              2,
-                                              static_cast<double>(of_shape(rank - 1 - i)),
-                                              -1,
-                                              0.5};
-        data.set_real(i, type.dtype == DType::boolean && candidate == 0 ? (i + 1) % 2 : values[candidate]);
-    }
-    return data;
-}
-constexpr size_t value_candidates = 8, length_candidates = 4;
-
-}  // namespace
-
-std::string MadeUpUse::text() const {
-    std::string text;
-    for (const auto& [name, types] : tensors) {
-        for (size_t i = 0; i < types.size(); ++i)
-            text += fmt::format("{}{}: {}", text.empty() ? "" : ", ",
-                                types.size() == 1 ? name : fmt::format("{}[{}]", name, i), types[i].text());
-        if (const auto value = values.find(name); value != values.end()) {
-            text += " =";
-            for (int64_t i = 0; i < std::min<int64_t>(value->second.size(), 8); ++i)
-                text += fmt::format(" {:g}", value->second.real_at(i));
-        }
-    }
-    for (const auto& [name, value] : parameters)
-        text += fmt::format("{}${} = {}", text.empty() ? "" : ", ", name, value.print());
-    return text;
-}
-
-// ---- applying
-
-struct AppliedUse::State {
-    const Template& metakernel;
-    const MadeUpUse& use;
-    Session session;
-    std::vector<Argument> arguments;
-};
-
-AppliedUse::AppliedUse(const Template& metakernel, const Library& library, const MadeUpUse& use)
-    : state_(new State{metakernel, use, Session(library), {}}) {
-    for (const TensorSpec& input : metakernel.inputs) {
-        const auto made = use.tensors.find(input.name);
-        std::vector<TensorId> tensors;
-        if (made != use.tensors.end())
-            for (size_t i = 0; i < made->second.size(); ++i)
-                tensors.push_back(state_->session.add_input(
-                    input.variadic ? fmt::format("{}[{}]", input.name, i) : input.name, made->second[i]));
-        if (const auto value = use.values.find(input.name); value != use.values.end() && !tensors.empty())
-            state_->session.offer_value(tensors[0], value->second.clone());
-        if (tensors.empty())
-            state_->arguments.emplace_back();
-        else if (input.variadic)
-            state_->arguments.emplace_back(std::move(tensors));
-        else
-            state_->arguments.emplace_back(tensors[0]);
-    }
-    while (!state_->arguments.empty() && !state_->arguments.back().given) state_->arguments.pop_back();
-}
-
-AppliedUse::~AppliedUse() = default;
-
-Result<std::unique_ptr<Environment>> AppliedUse::bind() const {
-    return state_->session.bind(state_->metakernel, state_->arguments, state_->use.parameters);
-}
-
-Diagnostics AppliedUse::failure() {
-    auto applied = state_->session.apply(state_->metakernel, state_->arguments, state_->use.parameters);
-    return applied ? Diagnostics{} : std::move(applied.error());
-}
-
-std::optional<Graph> AppliedUse::graph() {
-    auto applied = state_->session.apply(state_->metakernel, state_->arguments, state_->use.parameters);
-    if (!applied) return std::nullopt;
-    return state_->session.finish(*applied);
-}
 
 // ---- choices
 

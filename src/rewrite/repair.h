@@ -2,7 +2,7 @@
 // dtype; and by what a requirement asks for, solved for one name.
 #pragma once
 
-#include "rewrite/made_up.h"
+#include "rewrite/made_up_use.h"
 
 namespace heddle::rewrite {
 

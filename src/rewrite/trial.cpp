@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "rewrite/made_up.h"
+#include "rewrite/made_up_values.h"
 
 namespace heddle::rewrite {
 namespace {
