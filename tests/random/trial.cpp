@@ -183,6 +183,63 @@ std::optional<Verdict> Trial::donated(const Graph& graph, const std::vector<Tens
     return std::nullopt;
 }
 
+namespace {
+
+// What nothing asks for is no part of the code, and no index in it is looked at.
+bool has_unused(const Graph& graph) {
+    std::vector<bool> used(graph.tensors.size());
+    for (TensorId output : graph.outputs) used[static_cast<size_t>(output)] = true;
+    for (const Operation& operation : graph.operations)
+        for (TensorId input : operation.inputs) used[static_cast<size_t>(input)] = true;
+    return std::ranges::any_of(graph.operations, [&](const Operation& operation) {
+        return std::ranges::any_of(operation.outputs, [&](TensorId made) { return !used[static_cast<size_t>(made)]; });
+    });
+}
+
+// One element of an input of indices is as large as what they index has places.
+std::optional<std::vector<TensorData>> mistaken(const Graph& graph, const Program& program,
+                                                const std::vector<TensorData>& feeds) {
+    std::vector<TensorData> given;
+    bool any = false;
+    for (size_t i = 0; i < feeds.size(); i++) {
+        given.push_back(feeds[i].clone());
+        const auto input = std::ranges::find(program.inputs, graph.tensor(graph.inputs[i]).name, &Input::name);
+        const bool indexes = input != program.inputs.end() && input->values == Input::Values::indices;
+        if (any || !indexes || feeds[i].size() == 0) continue;
+        given[i].set_integer(input->limit * 7 % feeds[i].size(), input->limit);
+        any = true;
+    }
+    return any ? std::optional(std::move(given)) : std::nullopt;
+}
+
+}  // namespace
+
+// Where the interpreter finds an index outside so does the code, and nowhere else.
+std::optional<Verdict> Trial::noticed(const Graph& graph, const Program& program, const std::vector<TensorData>& feeds,
+                                      runtime::Session& session, const std::function<void(const char*)>& enter) {
+    const auto given = mistaken(graph, program, feeds);
+    if (!given || has_unused(graph)) return std::nullopt;
+    enter("evaluate mistaken");
+    const auto expected = evaluate_graph_bounded(graph, *given);
+    if (!expected && expected.error().front().code != "evaluate.out_of_range")
+        return refusal("evaluate mistaken", expected.error());
+    enter("run mistaken");
+    const auto found = session.run(*given);
+    if (!found && expected) return refusal("run mistaken", found.error());
+    const auto unlike = [](std::string detail) {
+        return Verdict{.kind = Verdict::Kind::different, .stage = "run mistaken", .detail = std::move(detail)};
+    };
+    if (found && !expected) return unlike("not noticed: " + render(expected.error()));
+    if (!found && found.error().front().code != "runtime.index_out_of_range")
+        return refusal("run mistaken", found.error());
+    for (size_t o = 0; found && o < found->size(); o++) {
+        const BoundedTensor& wanted = (*expected)[static_cast<size_t>(graph.outputs[o])];
+        const BoundedComparison comparison = compare_bounded((*found)[o], wanted);
+        if (!comparison.equal) return unlike(fmt::format("output {}: {}", o, comparison.text()));
+    }
+    return std::nullopt;
+}
+
 Trial::Trial(Library& library, bool runs)
     : library_(library),
       runs_(runs),
@@ -256,6 +313,7 @@ Verdict Trial::run(const Program& program, const std::function<void(const char*)
             }
             if (!way.fuse || way.rounds) continue;
             if (const auto wrong = donated(graph, feeds, *found, enter)) return *wrong;
+            if (const auto wrong = noticed(graph, program, feeds, session, enter)) return *wrong;
         }
         return verdict;
     } catch (const std::exception& exception) {

@@ -1,5 +1,5 @@
 // One random program through the whole compiler, fused and not, and its scans in rounds, against the interpreter element
-// by element; and with outputs in the memory of inputs.
+// by element; with outputs in the memory of inputs; and with an index that is outside of what it chooses from.
 #pragma once
 
 #include <functional>
@@ -44,6 +44,9 @@ private:
     std::optional<Verdict> donated(const Graph& graph, const std::vector<TensorData>& feeds,
                                    const std::vector<TensorData>& expected,
                                    const std::function<void(const char*)>& enter);
+
+    std::optional<Verdict> noticed(const Graph& graph, const Program& program, const std::vector<TensorData>& feeds,
+                                   runtime::Session& session, const std::function<void(const char*)>& enter);
 
     Library& library_;
     bool runs_;
