@@ -49,8 +49,8 @@ public:
     }
 
 private:
-    // The equation that makes its steps; null if there is none, if others make more than what stands before them, or if
-    // that may be made after the scan, which does not read it.
+    // The equation that makes its steps; null if there is none, if others make more than what stands before them, which
+    // no size moves, or if that may be made after the scan, which does not read it.
     const Equation* step_of(const SystemTensor& tensor) const {
         const Equation* step = nullptr;
         for (int32_t maker : tensor.equations) {
@@ -65,10 +65,16 @@ private:
         for (int32_t maker : tensor.equations) {
             const Equation& made = system_.equation(maker);
             if (made.dead || &made == step) continue;
-            const bool before = interval(made.left[*d]).within(0, linear_form(step->left[*d]).constant - 1);
+            const Expr place = made.left[*d];
+            const bool before =
+                is_fixed(place) && interval(place).within(0, linear_form(step->left[*d]).constant - 1);
             if (!before || !is_read_in(step->scan, step->tensor)) return nullptr;
         }
         return step;
+    }
+
+    bool is_fixed(Expr coordinate) const {
+        return std::ranges::none_of(coordinate->axes, [&](AxisId axis) { return system_.arena->axis(axis).named; });
     }
 
     bool is_read_in(int32_t scan, TensorIndex tensor) const {
@@ -95,9 +101,7 @@ private:
             const auto step = step_of_read(reader, read, made);
             return step && *step <= 0 ? std::optional(-*step) : std::nullopt;
         }
-        const bool fixed =
-            std::ranges::none_of(at->axes, [&](AxisId axis) { return system_.arena->axis(axis).named; }) &&
-            interval(at).known();
+        const bool fixed = is_fixed(at) && interval(at).known();
         const int64_t last = linear_form(made.left[dimension]).constant + system_.arena->extent(made.ordered) - 1;
         return fixed && at->low <= last ? std::optional(last - at->low) : std::nullopt;
     }

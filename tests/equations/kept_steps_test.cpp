@@ -65,6 +65,18 @@ TEST(KeptSteps, MoreThanOneFirstValue) {
     EXPECT_EQ(places("h[t + 1, b] * 0.5"), 2);
 }
 
+// A tensor half of which is no step: at another size the first half would reach into the steps' places.
+TEST(KeptSteps, NoPlacesInTurnBehindWhatGrows) {
+    auto system = parse_system(std::make_shared<const SourceText>(
+        "scan.txt",
+        "system s\n in x: float32[4]\n local h: float32[4]\n local s: float32[3]\n out y: float32[4]\n"
+        " for k < 2 named 1: h[k] = 1.0\n s[0] = 0.0\n for t < 2 named 1 ordered 0: s[t + 1] = s[t] + x[t]\n"
+        " for t < 2 named 1 ordered 0: h[t + 2] = s[t + 1]\n for b < 2: y[b] = h[b] + x[b]\n"
+        " for b < 2: y[b + 2] = h[b + 2] + x[b + 2]\n outputs y"));
+    ASSERT_TRUE(system) << render(system.error());
+    EXPECT_EQ(kept_steps(*system)[0].places, 0);
+}
+
 // Far back: a power of two, if a step is a row; else all steps lie side by side.
 TEST(KeptSteps, ManyPlaces) {
     const auto places = [](int elements, int back) {

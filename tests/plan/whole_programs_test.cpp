@@ -331,6 +331,16 @@ echoes:
       y[t] = s[t] + v[t]
     z[i] = v[i - 1] + u[i]
     last[j] = r[$n - 1, j]
+halves:
+  doc: What a scan's steps give, behind a half that is no step's.
+  inputs: {x: "$T[$n, $w]"}
+  index: "[]"
+  outputs: {y: "$T[2 * $n]"}
+  body: |
+    scan t < $n:
+      h[t] = argmin(k < $w : x[t, k]) from 0
+      y[$n - 1 - t] = (x[t - 2, t] ?? -1)
+      y[t + $n] = log(1 + abs(x[t, h[t]]))
 extremes_taken:
   doc: The first of those taken, though nothing is worth less than what the filter leaves out.
   inputs: {x: "int64[$n]"}
@@ -449,6 +459,10 @@ TEST(WholePrograms, StatesThatAreReadManyStepsBack) {
     for (int64_t n : {1, 5, 40, 301}) {
         for (int64_t w : {3, 100}) check("y, z, last = echoes(x)", {{"x", {n, w}}});
     }
+}
+
+TEST(WholePrograms, StepsBehindAHalfThatIsNone) {
+    for (int64_t n : {1, 2, 5}) check("h = halves(x); y = add(h, b)", {{"x", {n, 33}}, {"b", {2 * n}}});
 }
 
 // A thousand steps of a megabyte each.
