@@ -156,6 +156,11 @@ Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
             tensor.shape.push_back(tensor.sizes.back().value);
         }
         it->second = state_.system.add_tensor(std::move(tensor));
+        if (dtype == DType::int64 && draft.reducer && is_argument(*draft.reducer)) {
+            int64_t terms = 1;  // the number of one of them: as a coordinate it is inside
+            for (AxisId axis : draft.reduced) terms *= arena_.extent(axis);
+            if (terms > 0) arena_.declare_range(it->second, 0, terms - 1);
+        }
         state_.system.add_equation(equation_of(it->second, at, draft));
     }
     return arena_.read(it->second, dtype, std::move(at));

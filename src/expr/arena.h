@@ -100,8 +100,8 @@ public:
     Expr guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates, Expr otherwise,
                       const std::vector<int64_t>& shape);
 
-    // Says what a constant int64 tensor's elements lie between, before it is read: coordinates read from it are then
-    // known to be inside.
+    // Says what an int64 tensor's elements lie between, before it is read: coordinates read from it are then known to be
+    // inside.
     void declare_range(TensorIndex tensor, int64_t low, int64_t high) { ranges_[tensor] = {low, high}; }
 
     // The like of an expression, which may be of another arena, over operands of this one, through the builders above.

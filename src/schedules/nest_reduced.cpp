@@ -11,10 +11,13 @@ namespace heddle::schedules {
 
 using Role = NumberId::Role;
 
-// A condition that has one answer for the whole innermost loop is asked before it, and is gone from what it holds.
+// A condition that has one answer for the whole innermost loop is asked before it, and is gone from what it holds: not
+// from what comes after a reduction, which runs whatever the answer was.
 void Nest::ask_outside(AxisId innermost) {
     asked_ = conditions_of_data(assembly_.kernel, group_, innermost);
-    for (auto& [index, right] : sides_.of) right = where_it_holds(right);
+    for (auto& [index, right] : sides_.of)
+        if (group_.update || std::ranges::find(group_.after, index) == group_.after.end())
+            right = where_it_holds(right);
 }
 
 Expr Nest::where_it_holds(Expr e) {

@@ -123,14 +123,19 @@ TEST(SharedWeights, are_freed_with_their_last_program) {
 
 // One launch makes two tensors, and a program that may run meanwhile has one of them.
 TEST(SharedWeights, a_launch_does_not_write_what_others_read) {
-    Session session(library());
-    const TensorId x = session.add_input("x", {DType::float32, {200, 2}});
-    const Template& top = **library().find("top_k");
-    auto made =
-        session.apply(top, {session.add_constant("c", random_tensor({200, 50}, 4))}, {{"k", StaticValue::of(2)}});
+    const Library two = library_with(
+        "running:\n  inputs: {c: \"float32[$n, $m]\"}\n  index: \"[$n]\"\n"
+        "  outputs: {a: \"float32[$n, $m]\", b: \"float32[$n, $m]\"}\n  body: |\n    scan t < $m:\n"
+        "      s[t] = 0.5 * s[t - 1] + c[@n, t] from 0.0\n      m[t] = max(m[t - 1], s[t]) from 0.0\n"
+        "      a[@n, t] = s[t]\n      b[@n, t] = m[t]\n");
+    Session session(two);
+    const TensorId x = session.add_input("x", {DType::float32, {200, 20}});
+    auto made = session.apply(**two.find("running"), {session.add_constant("c", random_tensor({200, 20}, 4))}, {});
     ASSERT_TRUE(made) << render(made.error());
-    const Graph graph =
-        session.finish({call(session, "add2", {x, (*made)[0]}), call(session, "gather", {x, (*made)[1]})});
+    const auto with = [&](const char* name, TensorId other) {
+        return (*session.apply(**two.find(name), {x, other}, {}))[0];
+    };
+    const Graph graph = session.finish({with("add2", (*made)[0]), with("mul", (*made)[1])});
     const plan::Plan whole = plan_of(graph);
     // Without what reads the last of the two.
     plan::Plan part = whole;
@@ -159,7 +164,7 @@ TEST(SharedWeights, a_launch_does_not_write_what_others_read) {
     ASSERT_EQ(places(*one).size(), 1u);
     ASSERT_EQ(places(*both).size(), 2u);
     EXPECT_TRUE(places(*both).contains(*places(*one).begin()));
-    const std::vector<TensorData> inputs = {random_tensor({200, 2}, 7)};
+    const std::vector<TensorData> inputs = {random_tensor({200, 20}, 7)};
     const auto expected = runtime::Session(compiled(whole), std::make_shared<ThreadPool>(1)).run(inputs);
     const auto found = runtime::Session(*both, std::make_shared<ThreadPool>(1)).run(inputs);
     ASSERT_TRUE(expected && found);

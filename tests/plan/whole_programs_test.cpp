@@ -331,6 +331,18 @@ echoes:
       y[t] = s[t] + v[t]
     z[i] = v[i - 1] + u[i]
     last[j] = r[$n - 1, j]
+bags:
+  doc: Conditions of data stand around reductions, and what is made of these.
+  inputs: {x: "$T[$v, $d]", ids: "int64[$n]"}
+  index: "[$n]"
+  outputs: {y: "$T[$n]", z: "$T[$n]", m: "$T[$n]", w: "$T[$n]", b: "int64[$n]"}
+  body: |
+    let id = ids[@n] - 2
+    y = id >= 0 ? 2 * sum(k < $d : x[id, k]) : 1
+    z = id >= 0 && x[id, 0] > 0 ? exp(-abs(max(k < $d : x[id, k] * x[id, 0]))) : -1
+    m = (id >= 0 ? mean(k < $d : x[id, k]) : 3) + (id >= 0 ? 1 : 5)
+    w = id < 0 ? 7 : (sum(k < $d : x[id, k]) > 0 ? sum(k < $d if x[id, k] > 0 : x[id, k]) : -7)
+    b = id >= 0 ? argmax(k < $d : x[id, k]) + 1 : -9
 halves:
   doc: What a scan's steps give, behind a half that is no step's.
   inputs: {x: "$T[$n, $w]"}
@@ -458,6 +470,14 @@ TEST(WholePrograms, ScansOfWhichTheLastStepsAreRead) {
 TEST(WholePrograms, StatesThatAreReadManyStepsBack) {
     for (int64_t n : {1, 5, 40, 301}) {
         for (int64_t w : {3, 100}) check("y, z, last = echoes(x)", {{"x", {n, w}}});
+    }
+}
+
+// On all sides of what a condition must pay for to be asked before a loop.
+TEST(WholePrograms, ConditionsOfDataAroundReductions) {
+    for (int64_t n : {1, 5, 70}) {
+        for (int64_t d : {1, 3, 63, 64, 200})
+            check("y, z, m, w, b = bags(x, ids)", {{"x", {9, d}}, {"ids", {n}, 11}});
     }
 }
 
