@@ -129,8 +129,8 @@ TEST(SharedWeights, a_launch_does_not_write_what_others_read) {
         "      s[t] = 0.5 * s[t - 1] + c[@n, t] from 0.0\n      m[t] = max(m[t - 1], s[t]) from 0.0\n"
         "      a[@n, t] = s[t]\n      b[@n, t] = m[t]\n");
     Session session(two);
-    const TensorId x = session.add_input("x", {DType::float32, {200, 20}});
-    auto made = session.apply(**two.find("running"), {session.add_constant("c", random_tensor({200, 20}, 4))}, {});
+    const TensorId x = session.add_input("x", {DType::float32, {200, 100}});
+    auto made = session.apply(**two.find("running"), {session.add_constant("c", random_tensor({200, 100}, 4))}, {});
     ASSERT_TRUE(made) << render(made.error());
     const auto with = [&](const char* name, TensorId other) {
         return (*session.apply(**two.find(name), {x, other}, {}))[0];
@@ -164,7 +164,7 @@ TEST(SharedWeights, a_launch_does_not_write_what_others_read) {
     ASSERT_EQ(places(*one).size(), 1u);
     ASSERT_EQ(places(*both).size(), 2u);
     EXPECT_TRUE(places(*both).contains(*places(*one).begin()));
-    const std::vector<TensorData> inputs = {random_tensor({200, 20}, 7)};
+    const std::vector<TensorData> inputs = {random_tensor({200, 100}, 7)};
     const auto expected = runtime::Session(compiled(whole), std::make_shared<ThreadPool>(1)).run(inputs);
     const auto found = runtime::Session(*both, std::make_shared<ThreadPool>(1)).run(inputs);
     ASSERT_TRUE(expected && found);
