@@ -36,7 +36,7 @@ std::vector<TensorAccess> accesses_of(const Kernel& kernel, TensorIndex tensor) 
 // By a number, or along an axis that the equation reduces of this tensor alone: a product wants an operand packed.
 bool asks_for_neighbours(const Kernel& kernel, TensorIndex tensor, const TensorAccess& access, int64_t count) {
     const Expr inner = access.coordinates.back();
-    if (inner->kind == Kind::integer) return inner->integer >= 0 && inner->integer < count;
+    if (inner->kind == Kind::integer) return true;
     const AxisId axis = plain_axis(inner);
     const auto is_other = [&](const ReadAccess& read) { return read.tensor != tensor; };
     return axis >= 0 && std::ranges::find(access.equation->reduced, axis) != access.equation->reduced.end() &&
@@ -82,6 +82,12 @@ bool is_joined(const Kernel& kernel, TensorIndex index) {
     for (const BufferDimension* d : {&inner, &outer})
         if (d->margin_before != 0 || d->margin_after != 0) return false;
     const std::vector<TensorAccess> accesses = accesses_of(kernel, index);
+    // What a guarded read asks for outside of its row is inside of another one.
+    const auto leaves_row = [&](const TensorAccess& access) {
+        const Expr at = access.coordinates.back();
+        return at->kind == Kind::integer && !interval(at).within(0, inner.extent - 1);
+    };
+    if (std::ranges::any_of(accesses, leaves_row)) return false;
     const bool streamed = is_streamed(kernel, index, accesses);
     if (streamed && is_matrix(kernel, index, accesses)) return true;
     if (inner.extent > most_neighbours && !(streamed && is_row(accesses))) return false;

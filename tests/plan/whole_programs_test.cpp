@@ -343,6 +343,14 @@ bags:
     m = (id >= 0 ? mean(k < $d : x[id, k]) : 3) + (id >= 0 ? 1 : 5)
     w = id < 0 ? 7 : (sum(k < $d : x[id, k]) > 0 ? sum(k < $d if x[id, k] > 0 : x[id, k]) : -7)
     b = id >= 0 ? argmax(k < $d : x[id, k]) + 1 : -9
+beyond_rows:
+  doc: Elements behind the ends of short rows and small matrices, asked for by numbers.
+  inputs: {x: "$T[$a, $b, $c]"}
+  index: "[q = 8]"
+  outputs: {y: "$T[$a, 8, 4]", z: "$T[8, 4]"}
+  body: |
+    y[p, @q, j] = (x[p, 1, j + 2] ?? 0.5) + (x[p, 0, j - 1] ?? 0.25)
+    z[@q, j] = (x[1, j - 1, j + @q % 2] ?? 3) - (x[0, 2, j - 2] ?? 4)
 halves:
   doc: What a scan's steps give, behind a half that is no step's.
   inputs: {x: "$T[$n, $w]"}
@@ -479,6 +487,12 @@ TEST(WholePrograms, ConditionsOfDataAroundReductions) {
         for (int64_t d : {1, 3, 63, 64, 200})
             check("y, z, m, w, b = bags(x, ids)", {{"x", {9, d}}, {"ids", {n}, 11}});
     }
+}
+
+TEST(WholePrograms, NumbersBehindTheEndsOfRows) {
+    for (int64_t a : {2, 40})
+        for (int64_t b : {3, 5})
+            for (int64_t c : {1, 2, 3, 4, 7}) check("y, z = beyond_rows(x)", {{"x", {a, b, c}}});
 }
 
 TEST(WholePrograms, StepsBehindAHalfThatIsNone) {
