@@ -343,8 +343,14 @@ private:
         if (variables.empty()) return {conditions_, value};
         Part result;
         NodeList reading;  // asked where the filter holds
+        const auto is_inner = [&](NodeId condition) {
+            return std::ranges::any_of(variables, [&](VariableId v) { return uses(condition, v); });
+        };
+        const bool filters = std::ranges::any_of(
+            conditions_, [&](NodeId condition) { return terms_.plain(condition) && is_inner(condition); });
         for (NodeId condition : conditions_) {
-            const bool inner = std::ranges::any_of(variables, [&](VariableId v) { return uses(condition, v); });
+            // What may only be read where the filter holds is asked there, too.
+            const bool inner = is_inner(condition) || (filters && !terms_.safe(condition));
             auto& list = !inner ? result.conditions : terms_.plain(condition) ? filter : reading;
             add_condition(terms_, list, condition);
         }

@@ -58,6 +58,15 @@ diagonal:
   body: |
     let one[j < $c] = x[2, @i, @i]
     y = max(k < $r : sum(m < $r from f[k] to f[k] : one[@i]))
+waves:
+  doc: Which operand is less is asked at points of x, most of which no cell reads.
+  inputs: {x: "$T[$r, $c, $n]", z: "$T[$m, $c, $n]"}
+  index: "[]"
+  outputs: {y: "$T[]"}
+  body: |
+    scan t < $r + 3, u < 2:
+      h[t, u, j < 4] = tanh(h[t - 1, u - 1, j] + (t < 3 ? min(x[$r - 1 - u, u, u], z[u, u, $n - 1 - u]) : 1)) from z[0, 1, j]
+    y = h[$r + 2, 1, 3]
 )yaml";
 
 // The interpreter asks for no element that a condition excludes; compiled code works whole arrays out.
@@ -80,6 +89,7 @@ TEST(GradientOfFilters, AgreesWithDifferences) {
         {"y = entangled(x, f)", {{"x", {4, 2, 8}}, {"f", {2}, 0, 0, {1, 0}}}},
         {"y = strided(x, z)", {{"x", {3, 9}}, {"z", {3, 9}}}},
         {"y = nested(x, z, f)", {{"x", {19}}, {"z", {3, 19}}, {"f", {3}, 0, 0, {2, 0, 1}}}},
+        {"y = waves(x, z)", {{"x", {10, 3, 7}}, {"z", {4, 3, 7}}}},
         {"y = diagonal(x, f)", {{"x", {3, 13, 17}}, {"f", {3}, 0, 0, {2, 0, 1}}}},
     };
     for (const Case& one : cases) {
