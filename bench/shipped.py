@@ -26,7 +26,7 @@ import reports
 import run_peer
 import starts
 
-BINDINGS = {"magika": "unk__214=1:16", "minilm": "batch=1,sequence=128", "resnet50": "batch=1", "squeezenet": "batch=1",
+BINDINGS = {"magika": "unk__214=1:16", "minilm": "batch=1,sequence=128", "resnet50": "", "squeezenet": "",
             "text-recogniser": "p2o.DynamicDimension.0=1,x.2=48,p2o.DynamicDimension.1=320"}
 ENGINES = ["exported", "onnxruntime"]
 COLUMNS = ["start_ms", "run_ms", "added_bytes"]
@@ -69,7 +69,7 @@ def measured_model(name, rounds):
     rows = {engine: [] for engine in ENGINES}
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        exported.compile(folder, path, "--bind", BINDINGS[name])
+        exported.compile(folder, path, *(["--bind", BINDINGS[name]] if BINDINGS[name] else []))
         np.savez(folder / "inputs.npz", **inputs.of(name, 1))
         for _ in range(rounds):
             for engine in ENGINES:
