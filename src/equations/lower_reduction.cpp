@@ -74,7 +74,7 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
     draft.right = arena_.select(holds, term, neutral(arena_, node.reducer, term->dtype));
     const bool filtered = !(holds->kind == Kind::integer && holds->integer != 0);
     if (draft.reduced.empty()) {
-        if (is_argument(node.reducer)) draft.right = arena_.integer(0);
+        if (is_argument(node.reducer)) draft.right = arena_.select(holds, arena_.integer(0), arena_.integer(-1));
         draft.reducer = std::nullopt;
     } else if (is_argument(node.reducer) && filtered) {
         draft = Draft{.right = filtered_argument(std::move(draft), holds)};
@@ -84,16 +84,21 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
 
 // Terms that the filter leaves out are neutral, and so may be those that it takes: infinities. The best one's number is
 // then 0, whether taken or not. Every better one is taken, and none stands before the first one taken: of both numbers,
-// the larger one.
+// the larger one. If none is taken it is -1.
 Expr BodyLowering::filtered_argument(Draft best, Expr holds) {
-    const DType dtype = best.right->dtype;
+    Expr number = arena_.integer(0);
+    int64_t terms = 1;
+    for (size_t i = best.reduced.size(); i-- > 0; terms *= arena_.extent(best.reduced[i]))
+        number = arena_.add(number, arena_.axis_value(best.reduced[i]), terms);
+    const Expr none = arena_.literal(DType::int64, terms, false);
     Draft first = best;
-    first.reducer = Reducer::argument_maximum;
-    first.right = is_float(dtype) ? arena_.select(holds, arena_.real(dtype, 1), arena_.real(dtype, 0))
-                                  : arena_.select(holds, arena_.literal(dtype, 1), arena_.literal(dtype, 0));
+    first.reducer = Reducer::minimum;
+    first.right = arena_.select(holds, number, none);
     const std::string suffix(name(*best.reducer));
     Expr first_number = name_reduction(std::move(first), suffix + "_taken");
-    return arena_.scalar(ScalarOp::maximum, DType::int64, {name_reduction(std::move(best), suffix), first_number});
+    Expr larger =
+        arena_.scalar(ScalarOp::maximum, DType::int64, {name_reduction(std::move(best), suffix), first_number});
+    return arena_.select(arena_.scalar(ScalarOp::equal, DType::boolean, {first_number, none}), arena_.integer(-1), larger);
 }
 
 Expr BodyLowering::name_reduction(Draft draft, const std::string& suffix) {

@@ -84,10 +84,6 @@ bool BodyFacts::spread_poison() {
             auto extents = source_extents(node);
             for (size_t d = 0; d < extents.size(); d++) result = result || !proven(node.operands[d], extents[d]);
         }
-        if (node.kind == Node::Kind::reduce && is_argument(node.reducer)) {
-            bool empty = std::ranges::any_of(node.variables, [&](VariableId id) { return extent(id) == 0; });
-            result = result || empty || node.operands.size() > 1;
-        }
         changed = changed || poisoned[i] != result;
         poisoned[i] = result;
     }

@@ -339,10 +339,7 @@ Diagnostics Executor::failure(const Root& root, int64_t point, int32_t poison) c
     Diagnostic diagnostic;
     diagnostic.params.emplace_back("point", text);
     diagnostic.params.emplace_back("node", std::to_string(id));
-    if (node.kind == Node::Kind::reduce) {
-        diagnostic.code = "evaluate.empty_reduction";
-        diagnostic.summary = fmt::format("{} of no terms at [{}]", name(node.reducer), text);
-    } else if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
+    if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
         diagnostic.code = "evaluate.out_of_range";
         diagnostic.summary =
             fmt::format("local '{}' is read outside of its axes at [{}]", body_.local(node.local()).name, text);

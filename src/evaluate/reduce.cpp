@@ -8,7 +8,7 @@ namespace heddle::evaluation {
 void Executor::start_accumulators(const Reduction& reduction, int64_t count) {
     int64_t value = 0;
     if (is_argument(reduction.reducer)) {
-        value = -1;
+        value = -1;  // of no terms
         return fill_lanes(storage(reduction.accumulator), LaneType::integer, &value, count);
     }
     neutral_value(reduction.reducer, reduction.term_type, reduction.term_lanes, &value);
@@ -61,13 +61,6 @@ void Executor::run_reduce(const Step& step, int64_t count) {
     if (step.wrap) {
         const void* own = result;
         step.wrap(result, &own, count);
-    }
-    if (!is_argument(reduction.reducer)) return;
-    auto* index = static_cast<int64_t*>(result);
-    for (int64_t i = 0; i < count; i++) {
-        if (index[i] >= 0) continue;
-        index[i] = 0;
-        if (step.poison >= 0 && !poison(step.poison)[i]) poison(step.poison)[i] = step.node + 1;
     }
 }
 

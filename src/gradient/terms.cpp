@@ -225,7 +225,6 @@ bool Terms::made_safe(NodeId id) {
     const Node& node = body_.node(id);
     for (NodeId operand : node.operands)
         if (!safe(operand)) return false;
-    if (node.kind == Node::Kind::reduce && is_argument(node.reducer) && node.operands.size() > 1) return false;
     if (node.kind == Node::Kind::previous) return false;
     if (node.kind != Node::Kind::read && node.kind != Node::Kind::local) return true;
     for (size_t d = 0; d < node.operands.size(); ++d) {

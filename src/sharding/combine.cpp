@@ -11,21 +11,6 @@ Reducer value_reducer(Reducer argument) {
     return argument == Reducer::argument_maximum ? Reducer::maximum : Reducer::minimum;
 }
 
-// The least of the winners' numbers. Asked for by argmin, so that no winner at all is the error that it is in the
-// whole.
-NodeId some_winner(BodyNodes& nodes, const std::vector<int64_t>& counts, std::span<const VariableId> among,
-                   NodeId number, NodeId wins, std::span<const NodeId> coordinates) {
-    NodeId winner = nodes.reduce(Reducer::argument_minimum, DType::int64, among, number, wins);
-    NodeList at;
-    for (size_t i = counts.size(); i-- > 0;) {
-        NodeId count = nodes.integer(counts[i], DType::int64, true);
-        at.insert(at.begin(), i > 0 ? nodes.scalar(ScalarOp::modulo, {winner, count}) : winner);
-        winner = nodes.scalar(ScalarOp::floor_divide, {winner, count});
-    }
-    at.insert(at.end(), coordinates.begin(), coordinates.end());
-    return nodes.read(nodes.node(number).tensor(), DType::int64, std::move(at));
-}
-
 }  // namespace
 
 // The values of one part.
@@ -63,8 +48,7 @@ public:
             BodyCopy some = fresh();
             NodeId passes = some.copy(node.operands[1]);
             NodeId any = nodes_.reduce(Reducer::any, DType::boolean, bound(some), passes, no_id);
-            // Where no term of this part passes there is no number to ask for.
-            global = nodes_.select(any, global, nodes_.integer(0, DType::int64, true));
+            global = nodes_.select(any, global, nodes_.integer(-1, DType::int64, true));
             equation(2, conditional(some, any), position);
         }
         equation(1, conditional(number, global), position);
@@ -232,8 +216,12 @@ void PartialResults::write_combination(Body& into, const std::vector<int64_t>& c
             wins = nodes.scalar(ScalarOp::logical_or, {wins, both});
         }
         if (filtered()) wins = nodes.scalar(ScalarOp::logical_and, {wins, value(2, among)});
-        made.value = filtered() ? some_winner(nodes, counts, among, value(1, among), wins, coordinates)
-                                : nodes.reduce(Reducer::minimum, DType::int64, among, value(1, among), wins);
+        made.value = nodes.reduce(Reducer::minimum, DType::int64, among, value(1, among), wins);
+        if (filtered()) {
+            const VariableList some = parts_variables();
+            const NodeId any = nodes.reduce(Reducer::any, DType::boolean, some, value(2, some), no_id);
+            made.value = nodes.select(any, made.value, nodes.integer(-1, DType::int64, true));
+        }
     }
     into.equations.push_back(std::move(made));
 }

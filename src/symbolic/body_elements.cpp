@@ -412,7 +412,7 @@ Element BodyElements::widened(NodeId read) {
 }
 
 Element BodyElements::neutral(Reducer reducer, Element like) {
-    if (is_argument(reducer)) return weak_integer(0, true);
+    if (is_argument(reducer)) return weak_integer(-1, true);
     const DType type = dtype(like);
     const NeutralTerm term = heddle::neutral(reducer, type);
     if (reducer == Reducer::any || reducer == Reducer::all) return truth(term.integer != 0);

@@ -269,8 +269,8 @@ Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generator
     Reducer combiner = *reducer_named(plain);
     if (variables.empty()) {
         // One term: itself, or nothing.
-        Value only = is_argument(combiner) ? Value::of(elements_.weak_integer(0, true))
-                                           : filtered(plain, filter, Value::of(term), syntax.place);
+        const Element own = is_argument(combiner) ? elements_.weak_integer(0, true) : term;
+        Value only = filtered(plain, filter, Value::of(own), syntax.place);
         if (reducer != "mean") return only;
         if (filter.is_boolean()) return mean(only, filter.boolean() ? 1 : 0, syntax.place);
         const Value one = Value::of(elements_.weak_integer(1, true));

@@ -300,7 +300,7 @@ ValueRange RangeEvaluator::reduction(const Node& node) {
         if (!terms) return unknown(node.dtype, true);
     }
     if (*terms == 0) return unknown(node.dtype, true);
-    if (is_argument(node.reducer)) return integers(Interval::below(*terms), true);
+    if (is_argument(node.reducer)) return integers({filtered ? -1 : 0, *terms - 1}, true);
     ValueRange term = of(node.operands[0]);
     if (term.kind != ValueRange::Kind::integer) return unknown(node.dtype, true);
     bool data = term.data || (filtered && of(node.operands[1]).data);

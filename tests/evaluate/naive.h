@@ -224,7 +224,7 @@ private:
             return true;
         });
         if (!fine) return std::nullopt;
-        if (is_argument(node.reducer)) return best ? std::optional(NaiveValue{best_position, 0}) : std::nullopt;
+        if (is_argument(node.reducer)) return NaiveValue{best ? best_position : -1, 0};
         if (node.reducer == Reducer::minimum || node.reducer == Reducer::maximum)
             return best ? *best : limit(dtype, lowest);
         return is_float(dtype) ? NaiveValue{0, rounded(dtype, total.real)}

@@ -343,6 +343,16 @@ bags:
     m = (id >= 0 ? mean(k < $d : x[id, k]) : 3) + (id >= 0 ? 1 : 5)
     w = id < 0 ? 7 : (sum(k < $d : x[id, k]) > 0 ? sum(k < $d if x[id, k] > 0 : x[id, k]) : -7)
     b = id >= 0 ? argmax(k < $d : x[id, k]) + 1 : -9
+no_place:
+  doc: The best of terms, of which there may be none.
+  inputs: {x: "$T[$n, $d]", first: "int64[$n]", last: "int64[$n]"}
+  index: "[n = $n]"
+  outputs: {a: "int64[$n]", b: "int64[$n]", c: "int64[$n]", y: "$T[$n]"}
+  body: |
+    a = argmax(k < $d from first[@n] to last[@n] : x[@n, k])
+    b = argmin(i < 3, k < $d if x[@n, k] > 1.5 && i != 1 : x[@n, k] * i)
+    c = argmin(k < 1 if x[@n, 0] > 0 : x[@n, k])
+    y = x[@n, argmax(k < $d if k >= first[@n] && x[@n, k] < 0 : 1 / (x[@n, k] * 0))] ?? 5
 beyond_rows:
   doc: Elements behind the ends of short rows and small matrices, asked for by numbers.
   inputs: {x: "$T[$a, $b, $c]"}
@@ -487,6 +497,12 @@ TEST(WholePrograms, ConditionsOfDataAroundReductions) {
         for (int64_t d : {1, 3, 63, 64, 200})
             check("y, z, m, w, b = bags(x, ids)", {{"x", {9, d}}, {"ids", {n}, 11}});
     }
+}
+
+TEST(WholePrograms, TheBestOfNoTerms) {
+    for (int64_t n : {1, 7, 40})
+        for (int64_t d : {1, 2, 33, 200})
+            check("a, b, c, y = no_place(x, f, t)", {{"x", {n, d}}, {"f", {n}, d + 1}, {"t", {n}, d + 1}});
 }
 
 TEST(WholePrograms, NumbersBehindTheEndsOfRows) {
