@@ -395,7 +395,7 @@ Block Nest::update_loops() {
 
 Block Nest::build() {
     if (group_.update) return update_loops();
-    if (!part_.border) return loops();
+    if (!part_.border || contains(around_, part_.border->axis)) return loops();  // or a nest around has both sides
     For sides;
     sides.variable = side_ =
         assembly_.variable(assembly_.axis_name(part_.border->axis) + "_side", Variable::Kind::loop);

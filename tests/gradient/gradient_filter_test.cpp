@@ -67,6 +67,17 @@ waves:
     scan t < $r + 3, u < 2:
       h[t, u, j < 4] = tanh(h[t - 1, u - 1, j] + (t < 3 ? min(x[$r - 1 - u, u, u], z[u, u, $n - 1 - u]) : 1)) from z[0, 1, j]
     y = h[$r + 2, 1, 3]
+places:
+  doc: Of a state's places one is changed, and one is read at each point; both move with the steps or the point.
+  inputs: {x: "$T[]"}
+  index: "[i = 5, k = 2]"
+  outputs: {y: "$T[5, 2, 2]"}
+  body: |
+    scan t < 2:
+      let both = sum(a < 2 : g[t - 1, @i, @k] * h[t - 1, t, 0])
+      g[t, p < 80, j < 2] = p == 1 ? 1 : g[t - 1, p, j] from 1
+      h[t, p < 80, j < 1] = p == argmax(a < 4 : h[t - 1, @i, 0]) && g[t, 79 - @i, 1 - @k] < 1 ? both : h[t - 1, p, j] from x[]
+      y[@i, @k, t] = (@i == 4 ? h[t - 1, @i, 0] : 1)
 )yaml";
 
 // The interpreter asks for no element that a condition excludes; compiled code works whole arrays out.
@@ -89,6 +100,7 @@ TEST(GradientOfFilters, AgreesWithDifferences) {
         {"y = entangled(x, f)", {{"x", {4, 2, 8}}, {"f", {2}, 0, 0, {1, 0}}}},
         {"y = strided(x, z)", {{"x", {3, 9}}, {"z", {3, 9}}}},
         {"y = nested(x, z, f)", {{"x", {19}}, {"z", {3, 19}}, {"f", {3}, 0, 0, {2, 0, 1}}}},
+        {"y = places(x)", {{"x", {}}}},
         {"y = waves(x, z)", {{"x", {10, 3, 7}}, {"z", {4, 3, 7}}}},
         {"y = diagonal(x, f)", {{"x", {3, 13, 17}}, {"f", {3}, 0, 0, {2, 0, 1}}}},
     };
