@@ -66,7 +66,10 @@ public:
         if (result_.chosen.empty()) return std::nullopt;
         result_.condition = arena_.truth(true);
         for (Expr condition : rest) {
-            result_.condition = arena_.conjunction(result_.condition, arena_.substitute(condition, solution_));
+            Expr there = arena_.substitute(condition, solution_);
+            if (there != condition && !reads_inside(system_, there))
+                there = arena_.select(is_solved_inside(), there, arena_.truth(false));
+            result_.condition = arena_.conjunction(result_.condition, there);
         }
         result_.term = arena_.substitute(term, solution_);
         std::vector<Expr> all = result_.at;
@@ -115,6 +118,14 @@ private:
             return true;
         }
         return false;
+    }
+
+    // What is chosen may lie outside of all points: nothing is asked there.
+    Expr is_solved_inside() {
+        Expr inside = arena_.truth(true);
+        for (const auto& [axis, value] : solution_)
+            inside = arena_.conjunction(inside, arena_.inside(value, arena_.extent(axis)));
+        return inside;
     }
 
     static bool reads_axes(Expr value, const std::vector<AxisId>& axes) {

@@ -343,6 +343,16 @@ bags:
     m = (id >= 0 ? mean(k < $d : x[id, k]) : 3) + (id >= 0 ? 1 : 5)
     w = id < 0 ? 7 : (sum(k < $d : x[id, k]) > 0 ? sum(k < $d if x[id, k] > 0 : x[id, k]) : -7)
     b = id >= 0 ? argmax(k < $d : x[id, k]) + 1 : -9
+masked_updates:
+  doc: What data choose may be no element at all; then nothing is asked of the mask there.
+  inputs: {x: "$T[$k]", ids: "int64[$k]", m: "$T[$n]"}
+  index: "[]"
+  outputs: {y: "$T[$n]", z: "$T[$n]"}
+  body: |
+    scan t < $k:
+      s[t, i < $n] = i == ids[t] - 3 && m[i] > 0 ? s[t - 1, i] + x[t] * m[i] : s[t - 1, i] from 0.0
+    y[i] = s[$k - 1, i]
+    z[i] = sum(k < $k if ids[k] - 3 == i && m[i] > 0 : x[k] * m[i])
 no_place:
   doc: The best of terms, of which there may be none.
   inputs: {x: "$T[$n, $d]", first: "int64[$n]", last: "int64[$n]"}
@@ -497,6 +507,11 @@ TEST(WholePrograms, ConditionsOfDataAroundReductions) {
         for (int64_t d : {1, 3, 63, 64, 200})
             check("y, z, m, w, b = bags(x, ids)", {{"x", {9, d}}, {"ids", {n}, 11}});
     }
+}
+
+TEST(WholePrograms, UpdatesOfNoElement) {
+    for (int64_t k : {1, 30})
+        for (int64_t n : {1, 5, 100}) check("y, z = masked_updates(x, f, m)", {{"x", {k}}, {"f", {k}, n + 7}, {"m", {n}}});
 }
 
 TEST(WholePrograms, TheBestOfNoTerms) {
