@@ -98,7 +98,8 @@ Expr BodyLowering::filtered_argument(Draft best, Expr holds) {
     Expr first_number = name_reduction(std::move(first), suffix + "_taken");
     Expr larger =
         arena_.scalar(ScalarOp::maximum, DType::int64, {name_reduction(std::move(best), suffix), first_number});
-    return arena_.select(arena_.scalar(ScalarOp::equal, DType::boolean, {first_number, none}), arena_.integer(-1), larger);
+    const Expr is_none = arena_.scalar(ScalarOp::equal, DType::boolean, {first_number, none});
+    return arena_.select(is_none, arena_.integer(-1), larger);
 }
 
 Expr BodyLowering::name_reduction(Draft draft, const std::string& suffix) {

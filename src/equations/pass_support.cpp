@@ -1,6 +1,7 @@
 #include "equations/pass_support.h"
 
 #include "expr/arena_interval.h"
+#include "equations/checked_indices.h"
 #include "equations/scatter.h"
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <unordered_set>
 
 #include "expr/remake.h"
-#include "zspace/checked.h"
 
 namespace heddle::equations {
 namespace {
@@ -119,72 +119,6 @@ Expr composed(System& system, const Equation& equation, Expr read) {
     }
     return guarded(arena, read, coordinates, system.tensor(equation.tensor), value);
 }
-
-// An index that data choose is checked when it runs, against the extent of what it reads. What takes the place of the
-// read reads something else.
-class CheckedIndices {
-public:
-    CheckedIndices(System& system, Expr read) : system_(system), read_(read) {
-        const auto is_read = [](Expr node) { return node->is_read(); };
-        for (size_t d = 0; read->kind == Kind::read && d < read->parts().size(); d++) {
-            const bool inside = interval(read->parts()[d]).within(0, extent(d) - 1);
-            if (!inside && std::ranges::any_of(walk(read->parts()[d]), is_read)) checked_.push_back(d);
-        }
-    }
-
-    // Whether `value`, in the place of the read, still fails for each index outside, by reads that no selection skips.
-    bool fail_in(Expr value) const {
-        return fail_in(value, read_, [&](Expr node, size_t k, Expr index, int64_t extent) {
-            const Expr coordinate = node->parts()[k];
-            const int64_t own = system_.tensor(node->tensor()).shape[k];
-            if (coordinate == index) return own == extent;
-            return coordinate->kind == Kind::floor_divide && coordinate->parts()[0] == index &&
-                   checked_multiply(own, coordinate->integer) == extent;
-        });
-    }
-
-    // The read with indices that are far outside of all tensors where they are outside of this one, so that what is
-    // computed from them is outside, too.
-    Expr sent_far() const {
-        Arena& arena = *system_.arena;
-        std::vector<Expr> parts(read_->parts().begin(), read_->parts().end());
-        for (size_t d : checked_)
-            parts[d] = arena.select(arena.inside(parts[d], extent(d)), parts[d], arena.integer(-far));
-        return arena.read(read_->tensor(), read_->dtype, std::move(parts));
-    }
-
-    // Whether `value` in the place of `sent`, which is so, fails for each index outside.
-    bool far_in(Expr value, Expr sent) const {
-        return fail_in(value, sent, [&](Expr node, size_t k, Expr index, int64_t) {
-            Expr coordinate = node->parts()[k];
-            if (system_.tensor(node->tensor()).shape[k] > far / 4) return false;
-            const bool divided = coordinate->kind == Kind::floor_divide;
-            const auto form = linear_form(divided ? coordinate->parts()[0] : coordinate);
-            const int64_t factor = form.coefficient(index);
-            const auto range = [&](Expr atom) { return atom == index ? Interval::point(0) : interval(atom); };
-            return (divided ? factor > 0 : factor != 0) && interval_of(form, range).within(-far / 4, far / 4);
-        });
-    }
-
-private:
-    static constexpr int64_t far = int64_t{1} << 30;
-
-    int64_t extent(size_t d) const { return system_.tensor(read_->tensor()).shape[d]; }
-    bool fail_in(Expr value, Expr read, const auto& fails) const {
-        const std::vector<Expr> computed = walk(value, Skipped::left_out);
-        return std::ranges::all_of(checked_, [&](size_t d) {
-            return std::ranges::any_of(computed, [&](Expr node) {
-                for (size_t k = 0; node->kind == Kind::read && k < node->parts().size(); k++)
-                    if (fails(node, k, read->parts()[d], extent(d))) return true;
-                return false;
-            });
-        });
-    }
-
-    System& system_;
-    Expr read_;
-    std::vector<size_t> checked_;
-};
 
 }  // namespace
 

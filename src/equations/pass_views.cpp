@@ -16,7 +16,8 @@ void compose_views(System& system) {
     for (size_t i = 0; i < system.equations.size(); i++) {
         const Equation& equation = system.equations[i];
         const SystemTensor& tensor = system.tensor(equation.tensor);
-        if (equation.dead || !(is_view(equation) || is_position(equation)) || tensor.keep_name || tensor.storing == Storing::stored) continue;
+        if (equation.dead || tensor.keep_name || tensor.storing == Storing::stored) continue;
+        if (!is_view(equation) && !is_position(equation)) continue;
         chosen[i] = equation.scan < 0 || stays_in_step(system, equation, readers[static_cast<size_t>(equation.tensor)]);
     }
     inline_equations(system, chosen);

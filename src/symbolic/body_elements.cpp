@@ -376,7 +376,8 @@ Element BodyElements::position_in_list(Element index, int64_t length, const Plac
     const auto [known, is_new] = lists_.try_emplace(length, no_id);
     if (is_new) {
         const VariableId i = nodes_.add_variable("i", Variable::Kind::parallel, length);
-        known->second = add_array({fmt::format("list_of_{}", length), DType::int64, {i}, nodes_.variable(i)}, Weak::integer);
+        const std::string name = fmt::format("list_of_{}", length);
+        known->second = add_array({name, DType::int64, {i}, nodes_.variable(i)}, Weak::integer);
     }
     return element_of(known->second, nodes_.local(known->second, DType::int64, {position}), place);
 }

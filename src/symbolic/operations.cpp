@@ -370,7 +370,8 @@ Value Operations::table(const Value& base, const Value& index, const Place& plac
     if (entries.empty() || entries.size() > longest_table) refuse_table(fmt::format("{} elements", entries.size()));
     for (const Value& entry : entries)
         if (!entry.is_element() && !entry.is_number()) refuse_table(base.describe());
-    const Value inside = Value::of(elements_->position_in_list(index.element(), static_cast<int64_t>(entries.size()), place));
+    const auto length = static_cast<int64_t>(entries.size());
+    const Value inside = Value::of(elements_->position_in_list(index.element(), length, place));
     if (auto line = progression(base)) {
         Value step = Value::of(line->second).with_from_template(base.from_template());
         Value start = Value::of(line->first).with_from_template(base.from_template());

@@ -511,7 +511,8 @@ TEST(WholePrograms, ConditionsOfDataAroundReductions) {
 
 TEST(WholePrograms, UpdatesOfNoElement) {
     for (int64_t k : {1, 30})
-        for (int64_t n : {1, 5, 100}) check("y, z = masked_updates(x, f, m)", {{"x", {k}}, {"f", {k}, n + 7}, {"m", {n}}});
+        for (int64_t n : {1, 5, 100})
+            check("y, z = masked_updates(x, f, m)", {{"x", {k}}, {"f", {k}, n + 7}, {"m", {n}}});
 }
 
 TEST(WholePrograms, TheBestOfNoTerms) {

@@ -261,7 +261,8 @@ TEST(Shard, NoTermAtAllIsNoPlaceInParts) {
     TensorData x(f32, {1, 2, 4});
     for (int64_t i = 0; i < 8; ++i) x.set_real(i, -5);  // none passes the filter of `least`
     const Graph parts = sharded(graph, {{"w", 2}}).graph;
-    const auto whole = evaluate_graph(graph, {x}, Precision::body), in_parts = evaluate_graph(parts, {x}, Precision::body);
+    const auto whole = evaluate_graph(graph, {x}, Precision::body);
+    const auto in_parts = evaluate_graph(parts, {x}, Precision::body);
     ASSERT_TRUE(whole && in_parts);
     bool none = false;
     for (size_t o = 0; o < graph.outputs.size(); ++o) {
