@@ -22,6 +22,7 @@ CheckedIndices::CheckedIndices(System& system, Expr read) : system_(system), rea
 
 // `fails(node, k, index, extent)`: coordinate k of the read `node` is outside where the index is.
 bool CheckedIndices::fail_in(Expr value, Expr read, const auto& fails) const {
+    if (checked_.empty()) return true;
     const std::vector<Expr> computed = walk(value, Skipped::left_out);
     return std::ranges::all_of(checked_, [&](size_t d) {
         return std::ranges::any_of(computed, [&](Expr node) {

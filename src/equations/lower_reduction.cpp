@@ -86,14 +86,10 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
 // then 0, whether taken or not. Every better one is taken, and none stands before the first one taken: of both numbers,
 // the larger one. If none is taken it is -1.
 Expr BodyLowering::filtered_argument(Draft best, Expr holds) {
-    Expr number = arena_.integer(0);
-    int64_t terms = 1;
-    for (size_t i = best.reduced.size(); i-- > 0; terms *= arena_.extent(best.reduced[i]))
-        number = arena_.add(number, arena_.axis_value(best.reduced[i]), terms);
-    const Expr none = arena_.literal(DType::int64, terms, false);
+    const Expr none = arena_.literal(DType::int64, count_of_terms(arena_, best.reduced), false);
     Draft first = best;
     first.reducer = Reducer::minimum;
-    first.right = arena_.select(holds, number, none);
+    first.right = arena_.select(holds, number_of_term(arena_, best.reduced), none);
     const std::string suffix(name(*best.reducer));
     Expr first_number = name_reduction(std::move(first), suffix + "_taken");
     Expr larger =
@@ -163,8 +159,7 @@ Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
         }
         it->second = state_.system.add_tensor(std::move(tensor));
         if (dtype == DType::int64 && draft.reducer && is_argument(*draft.reducer)) {
-            int64_t terms = 1;  // the number of one of them: as a coordinate it is inside
-            for (AxisId axis : draft.reduced) terms *= arena_.extent(axis);
+            const int64_t terms = count_of_terms(arena_, draft.reduced);  // as a coordinate one's number is inside
             if (terms > 0) arena_.declare_range(it->second, 0, terms - 1);
         }
         state_.system.add_equation(equation_of(it->second, at, draft));

@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "expr/remake.h"
+#include "zspace/checked.h"
 
 namespace heddle::equations {
 namespace {
@@ -287,6 +288,18 @@ void inline_equations(System& system, const std::vector<bool>& chosen) {
     }
     for (TensorIndex tensor : kept) system.tensor(tensor).keep_name = true;
     prune(system);
+}
+
+Expr number_of_term(Arena& arena, std::span<const AxisId> reduced) {
+    Expr number = arena.integer(0);
+    for (AxisId axis : reduced) number = arena.add(arena.axis_value(axis), number, arena.extent(axis));
+    return number;
+}
+
+int64_t count_of_terms(const Arena& arena, std::span<const AxisId> reduced) {
+    int64_t terms = 1;
+    for (AxisId axis : reduced) terms = checked_multiply(terms, arena.extent(axis)).value_or(INT64_MAX);
+    return terms;
 }
 
 double hint_points(const Arena& arena, const std::vector<AxisId>& axes) {

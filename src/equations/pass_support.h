@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -84,6 +85,10 @@ Expr replace_reads(Arena& arena, Expr root, const ReadReplacement& replace);
 // read is kept where the result would not be clean, and one at an index from data where the result would not check it;
 // the tensor is then marked `keep_name`.
 void inline_equations(System& system, const std::vector<bool>& chosen);
+
+// The number of a reduction's term, row-major over its axes; how many terms there are, as far as 64 bits say.
+Expr number_of_term(Arena& arena, std::span<const AxisId> reduced);
+int64_t count_of_terms(const Arena& arena, std::span<const AxisId> reduced);
 
 // Points at the size class's representative, by which all choices are made; without an origin the extents.
 double hint_points(const Arena& arena, const std::vector<AxisId>& axes);

@@ -140,13 +140,6 @@ private:
     Arena::Substitution solution_;
 };
 
-// The number of a term: row-major over the reduced axes.
-Expr number_of_term(Arena& arena, const Equation& equation) {
-    Expr number = arena.integer(0);
-    for (AxisId axis : equation.reduced) number = arena.add(arena.axis_value(axis), number, arena.extent(axis));
-    return number;
-}
-
 bool holds(Expr root, Expr part) {
     const auto nodes = walk(root);
     return std::find(nodes.begin(), nodes.end(), part) != nodes.end();
@@ -217,7 +210,7 @@ private:
 
     // `read < 0 ? initial : value of read`, where the read is the largest number of a term.
     bool replaces() {
-        Expr number = number_of_term(arena_, *maker_);
+        Expr number = number_of_term(arena_, maker_->reduced);
         const auto without = branch_without(reader_.right->parts()[0], read_);
         if (!without || maker_->reducer != Reducer::maximum || scatter_.term != number) return false;
         result_.initial = reader_.right->parts()[*without];

@@ -85,7 +85,7 @@ bool is_joined(const Kernel& kernel, TensorIndex index) {
     // What a guarded read asks for outside of its row is inside of another one.
     const auto leaves_row = [&](const TensorAccess& access) {
         const Expr at = access.coordinates.back();
-        return at->kind == Kind::integer && !interval(at).within(0, inner.extent - 1);
+        return at->kind == Kind::integer && (at->integer < 0 || at->integer >= inner.extent);
     };
     if (std::ranges::any_of(accesses, leaves_row)) return false;
     const bool streamed = is_streamed(kernel, index, accesses);
