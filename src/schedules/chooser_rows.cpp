@@ -161,21 +161,21 @@ void Chooser::choose_tile_size() {
     }
 }
 
-// What several streams of a nest read is loaded once, for all vectors side by side, and stays in registers from the
-// first of them to the last. Two vectors still hide one another's latencies; steps in turn wait for more.
+// What is read for several uses is loaded once, for all vectors side by side, and stays in registers from the first of
+// them to the last. Two vectors still hide one another's latencies; steps in turn wait for more.
 int Chooser::vectors_of_streams() const {
     if (group_.runs_steps()) return choice_numbers::stream_vectors;
-    std::map<Expr, int> readers;
+    std::map<Expr, int> uses;
     for (EquationIndex index : group_.after) {
-        std::set<Expr> own;
-        for (const ReadAccess& read : reads_of(right(index))) {
-            if (movements_.of(read.value, group_.lanes) != Movement::still) own.insert(read.value);
+        for (Expr value : values_of(right(index))) {
+            for (Expr part : value->parts()) {
+                if (part->is_read() && movements_.of(part, group_.lanes) != Movement::still) uses[part]++;
+            }
         }
-        for (Expr read : own) readers[read]++;
     }
-    const auto shared = std::ranges::count_if(readers, [](const auto& entry) { return entry.second > 1; });
+    const auto kept = std::ranges::count_if(uses, [](const auto& entry) { return entry.second > 1; });
     int vectors = choice_numbers::stream_vectors;
-    while (vectors > 2 && vectors * (shared + 1) > target_.vector_registers) vectors /= 2;
+    while (vectors > 2 && vectors * (kept + 1) > target_.vector_registers) vectors /= 2;
     return vectors;
 }
 
