@@ -78,6 +78,8 @@ public:
     }
 
     Value request(NodeId id);
+    // Of a product, and of the products that it is made of.
+    void request_factors(NodeId id, std::vector<Slot>& factors);
     Address address(const AffineForm& form);
     int32_t finish();  // emits all that was asked for; the region's index
 

@@ -143,8 +143,24 @@ void Executor::start_bounds(const Reduction& reduction, int64_t count) {
     if (is_argument(reduction.reducer)) std::fill_n(state.begin() + lane_count, lane_count, -infinity);
 }
 
+// A factor that is the same for all terms may be multiplied behind the sum (docs/equality.md), which then may leave the
+// type though no term does.
+void Executor::doubt_large_factors(const Reduction& reduction, int64_t count) {
+    double terms = 1;
+    for (int64_t extent : reduction.extents) terms *= static_cast<double>(extent);
+    const double greatest = info(reduction.term_type).format.greatest / std::max(terms, 1.0);
+    double* doubt = bound(reduction.term);
+    for (Slot slot : reduction.factors) {
+        const auto* factor = static_cast<const double*>(view(slot));
+        for (int64_t i = 0; i < count; i++) {
+            if (std::isfinite(factor[i]) && std::fabs(factor[i]) > greatest) doubt[i] = infinity;
+        }
+    }
+}
+
 // Before the term is added to the accumulators.
 void Executor::accumulate_bounds(const Reduction& reduction, int64_t count) {
+    doubt_large_factors(reduction, count);
     double* state = reduction_bounds_[static_cast<size_t>(&reduction - program_.reductions.data())].data();
     auto* filter = reduction.filter >= 0 ? static_cast<const int64_t*>(view(reduction.filter)) : nullptr;
     const double* filter_bound = reduction.filter >= 0 ? bound(reduction.filter) : nullptr;

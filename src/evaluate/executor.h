@@ -94,6 +94,7 @@ private:
     void bound_read(const Step& step, const Access& access, const Addressing& at, int64_t count);
     static double cast_bound(DType from, DType to, double a, double ea);
     void start_bounds(const Reduction& reduction, int64_t count);
+    void doubt_large_factors(const Reduction& reduction, int64_t count);
     void accumulate_bounds(const Reduction& reduction, int64_t count);
     void accumulate_bound(const Reduction& reduction, double* state, double term, double e, bool taken, bool undecided,
                           int64_t lane);

@@ -98,6 +98,7 @@ struct Reduction {
     VariableList loops;  // over loops
     std::vector<int64_t> extents;
     Slot term = -1, filter = -1;  // in the region's slots
+    std::vector<Slot> factors;    // of what a sum adds, where floats go with bounds
     Slot term_poison = -1, filter_poison = -1;
     Accumulate kernel = nullptr;
     Slot accumulator_poison = -1;  // as the result's, while terms are added

@@ -274,6 +274,15 @@ int64_t RegionCompiler::scope_beyond(NodeId id) const {
     return points;
 }
 
+void RegionCompiler::request_factors(NodeId id, std::vector<Slot>& factors) {
+    const Node& node = body_.node(id);
+    if (node.kind != Node::Kind::scalar || node.op != ScalarOp::multiply) return;
+    for (NodeId operand : node.operands) {
+        factors.push_back(request(operand).slot);
+        request_factors(operand, factors);
+    }
+}
+
 void RegionCompiler::emit_reduce(NodeId id, Value value) {
     if (int32_t table = compiler_.scatter_table(id); table >= 0) return emit_table_read(id, value, table, {});
     if (id != root_ && scope_beyond(id) > 1) {
@@ -300,6 +309,8 @@ void RegionCompiler::emit_reduce(NodeId id, Value value) {
     if (node.operands.size() > 1) filter = inner.request(node.operands[1]);
     reduction.term = term.slot;
     reduction.term_poison = term.poison;
+    if (reduction.reducer == Reducer::sum && reduction.term_lanes == LaneType::real)
+        inner.request_factors(node.operands[0], reduction.factors);
     reduction.filter = filter.slot;
     reduction.filter_poison = filter.poison;
     reduction.region = inner.finish();

@@ -140,6 +140,26 @@ TEST(Bounded, ProductsThatLeaveTheirRangeAreUndecided) {
     EXPECT_LE(bound_of({1e-30f, 1e30f, 7}), 1e-4);
 }
 
+// A factor may be multiplied behind the sum, and the sum without it leave the type: an infinity, and times 0 no number.
+TEST(Bounded, SumsOfLargeFactorsAreUndecided) {
+    auto bound_of = [](double large, int64_t terms) {
+        BodyBuilder b;
+        const VariableId i = b.variable("i", 1), k = b.reduced("k", terms);
+        const NodeId term = b.scalar(ScalarOp::multiply, {b.read(0, DType::float32, {b.at(i)}), b.read(1, DType::float32, {b.at(k)})});
+        b.equation(0, {i}, {b.at(i)}, b.reduce(Reducer::sum, {k}, term));
+        TensorData zero(DType::float32, {1}), factors(DType::float32, {terms});
+        for (int64_t n = 0; n < terms; n++) factors.set_real(n, large);
+        std::vector<BoundedTensor> bounded = {{TensorData(DType::float64, {1}), TensorData(DType::float64, {1})}};
+        EXPECT_TRUE(evaluate_body_bounded(b.body, {{zero, {}}, {factors, {}}}, bounded));
+        EXPECT_EQ(bounded[0].value.real_at(0), 0);
+        return bounded[0].bound.real_at(0);
+    };
+    for (int64_t terms : {3, 80, 5000}) {
+        EXPECT_EQ(bound_of(3e38, terms), HUGE_VAL) << terms;
+        EXPECT_EQ(bound_of(3e34, terms), 0) << terms;
+    }
+}
+
 // Infinity times what may be zero, but for rounding, may be an infinity or no number; times what is zero it is the latter.
 TEST(Bounded, InfinityTimesWhatMayBeZeroIsUndecided) {
     auto bound_of = [](double e) {
