@@ -76,6 +76,7 @@ private:
     Expr convert_local(const Node& node, Expr condition);
     Expr convert_state(const Node& node, Expr condition);
     Expr convert_reduce(const Node& node, Expr condition);
+    Expr safe_filter(Expr condition, Expr holds, Expr term, Expr none);
     std::optional<Draft> draft_reduction(const Node& node, Expr condition);
     bool split_filter(const Node& node, Expr condition, std::vector<Expr>& equalities, Expr& rest);
     bool is_chosen_by_data(const Node& reduction, const Node& equality);

@@ -48,6 +48,32 @@ bool BodyLowering::split_filter(const Node& node, Expr condition, std::vector<Ex
     return missing_.empty();
 }
 
+// The equation is worked out at all points, also where nobody asks for it: there its reads must lie inside, too. What the
+// condition of its reader says of its own axes is mostly enough, and does not make it an equation over all axes of both.
+Expr BodyLowering::safe_filter(Expr condition, Expr holds, Expr term, Expr none) {
+    System& system = state_.system;
+    const auto is_safe = [&](Expr filter) {
+        return reads_inside_where_asked(system, arena_.select(filter, term, none));
+    };
+    if (!condition || is_safe(holds)) return holds;
+    const std::vector<Expr> parts = conditions_of(condition, [](Expr) { return true; });
+    for (bool of_data : {false, true}) {
+        Expr filter = nullptr;
+        for (Expr part : parts) {
+            const bool is_own = std::ranges::all_of(part->axes, [&](AxisId axis) {
+                return std::ranges::binary_search(term->axes, axis) || std::ranges::binary_search(holds->axes, axis);
+            });
+            const bool has_data = std::ranges::any_of(walk(part), [](Expr e) { return e->is_read(); });
+            if (!is_own || (has_data && !of_data)) continue;
+            filter = filter ? lazy_conjunction(system, filter, part) : part;
+        }
+        if (!filter) continue;
+        filter = lazy_conjunction(system, filter, holds);
+        if (is_safe(filter)) return filter;
+    }
+    return lazy_conjunction(system, condition, holds);
+}
+
 std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& node, Expr condition) {
     std::vector<Expr> equalities;
     Expr rest = nullptr;
@@ -64,14 +90,12 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
     }
     SolvedFilter solved = solve_filter(state_.system, equalities, rest, std::move(reduced));
     term = arena_.substitute(term, solved.solution);
-    Expr holds = solved.condition;
-    // The equation is worked out at all points: also where nobody asks for it.
-    if (condition && !(reads_inside_where_asked(state_.system, term) && reads_inside(state_.system, holds)))
-        holds = lazy_conjunction(state_.system, condition, holds);
+    const Expr none = neutral(arena_, node.reducer, term->dtype);
+    Expr holds = safe_filter(condition, solved.condition, term, none);
     Draft draft;
     draft.reducer = node.reducer;
     draft.reduced = std::move(solved.reduced);
-    draft.right = arena_.select(holds, term, neutral(arena_, node.reducer, term->dtype));
+    draft.right = arena_.select(holds, term, none);
     const bool filtered = !(holds->kind == Kind::integer && holds->integer != 0);
     if (draft.reduced.empty()) {
         if (is_argument(node.reducer)) draft.right = arena_.select(holds, arena_.integer(0), arena_.integer(-1));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <ranges>
 #include <set>
 #include <unordered_set>
 
@@ -366,6 +367,11 @@ bool reads_inside(const System& system, Expr value) {
 
 namespace {
 
+// As `lazy_conjunction` makes it.
+bool is_lazy_conjunction(Expr e) {
+    return e->kind == Kind::select && e->parts()[2]->kind == Kind::integer && e->parts()[2]->integer == 0;
+}
+
 class GuardedReads {
 public:
     GuardedReads(Arena& arena, const GuardedRead& visit, std::vector<Expr> known)
@@ -394,6 +400,8 @@ private:
             below_zero_.push_back(where(condition, holds));
         } else if (condition->kind == Kind::scalar && condition->op == ScalarOp::logical_not) {
             add(condition->parts()[0], !holds);
+        } else if (holds && is_lazy_conjunction(condition)) {
+            for (Expr part : std::views::take(condition->parts(), 2)) add(part, true);
         } else if (is_join(condition, holds ? ScalarOp::logical_and : ScalarOp::logical_or, holds)) {
             for (Expr part : condition->parts()) add(part, holds);
         } else if (is_join(condition, holds ? ScalarOp::logical_or : ScalarOp::logical_and, !holds)) {
@@ -469,6 +477,22 @@ bool reads_inside_where_asked(const System& system, Expr value) {
         }
         return true;
     });
+}
+
+std::vector<Expr> conditions_of(Expr condition, const std::function<bool(Expr)>& may) {
+    std::vector<Expr> result, stack = {condition};
+    while (!stack.empty()) {
+        Expr e = stack.back();
+        stack.pop_back();
+        if (is_lazy_conjunction(e) && may(e->parts()[1])) {
+            stack.insert(stack.end(), {e->parts()[1], e->parts()[0]});
+        } else if (e->kind == Kind::conjunction || (e->kind == Kind::scalar && e->op == ScalarOp::logical_and)) {
+            for (Expr part : std::views::reverse(e->parts())) stack.push_back(part);
+        } else {
+            result.push_back(e);
+        }
+    }
+    return result;
 }
 
 Expr lazy_conjunction(const System& system, Expr first, Expr then) {

@@ -111,6 +111,8 @@ bool visit_guarded_reads(Arena& arena, Expr root, const GuardedRead& visit, std:
 bool follows(Arena& arena, Expr coordinate, const std::vector<Expr>& below_zero);
 // Every read, where the value's own selections ask for it.
 bool reads_inside_where_asked(const System& system, Expr value);
+// All that must hold, in order. What is only worked out where an earlier part holds is one of its own if it `may` be.
+std::vector<Expr> conditions_of(Expr condition, const std::function<bool(Expr)>& may);
 // Both hold; where a read of `then` may lie outside, `then` is worked out only where `first` holds.
 Expr lazy_conjunction(const System& system, Expr first, Expr then);
 // Of a reduction whose terms are a product (or sum, or difference) of two factors over a reduced axis: the equation's

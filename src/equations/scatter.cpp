@@ -14,23 +14,9 @@ bool contains(const std::vector<AxisId>& axes, AxisId axis) {
     return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
-// All that must hold. The right side of `a && b` is worked out where a does not hold too, unless it may read outside.
-std::vector<Expr> conditions_of(const System& system, Expr condition) {
-    std::vector<Expr> result, stack = {condition};
-    while (!stack.empty()) {
-        Expr e = stack.back();
-        stack.pop_back();
-        const bool lazy = e->kind == Kind::select && e->parts()[2]->kind == Kind::integer &&
-                          e->parts()[2]->integer == 0 && reads_inside(system, e->parts()[1]);
-        if (lazy) {
-            stack.insert(stack.end(), {e->parts()[1], e->parts()[0]});
-        } else if (e->kind == Kind::conjunction || (e->kind == Kind::scalar && e->op == ScalarOp::logical_and)) {
-            for (Expr part : std::views::reverse(e->parts())) stack.push_back(part);
-        } else {
-            result.push_back(e);
-        }
-    }
-    return result;
+// The right side of `a && b` is worked out where a does not hold too, unless it may read outside.
+std::vector<Expr> conditions_inside(const System& system, Expr condition) {
+    return conditions_of(condition, [&](Expr part) { return reads_inside(system, part); });
 }
 
 // What `left` is where `like` is `value`, if they are the same but for a constant; else null. If it is one axis and a
@@ -53,7 +39,7 @@ public:
 
     std::optional<Scatter> run(const std::vector<Expr>& conditions, Expr term) {
         std::vector<Expr> parts, rest;
-        for (Expr whole : conditions) std::ranges::copy(conditions_of(system_, whole), std::back_inserter(parts));
+        for (Expr whole : conditions) std::ranges::copy(conditions_inside(system_, whole), std::back_inserter(parts));
         for (size_t i = 0; i < parts.size(); i++) {
             if (!parts[i] || choose(parts[i])) continue;
             const auto other = std::find_if(parts.begin() + static_cast<int64_t>(i) + 1, parts.end(),
@@ -343,7 +329,7 @@ std::optional<ScatterInto> scatter_into(const System& system, const Equation& re
 std::optional<ScatterInto> block_into(const System& system, const Equation& equation) {
     if (equation.scan >= 0) return std::nullopt;  // its points run in order
     if (equation.reducer || equation.right->kind != Kind::select) return std::nullopt;
-    const std::vector<Expr> conditions = conditions_of(system, equation.right->parts()[0]);
+    const std::vector<Expr> conditions = conditions_inside(system, equation.right->parts()[0]);
     for (Expr below : conditions) {
         for (Expr above : conditions) {
             if (auto result = block_between(*system.arena, equation, conditions, below, above)) return result;

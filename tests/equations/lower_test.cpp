@@ -289,6 +289,22 @@ TEST(Lower, BranchesKeepReadsOfReductionsUnderTheirCondition) {
     expect_same(g, 1e-6);
 }
 
+// Of what must hold where it is asked for, a reduction's equation asks what its reads need: it gets no axes from the rest.
+TEST(Lower, AReductionHasNoAxesOfTheConditionsAroundIt) {
+    GraphBuilder g;
+    const TensorId x = g.input("x", DType::float32, {6}), ids = g.input("ids", DType::int64, {7});
+    g.output(g.map("windows", {x, ids}, DType::float32, {6, 7}, [&](BodyBuilder& b, const auto& at) {
+        const VariableId k = b.reduction("k", 4);
+        const NodeId read = b.read(0, DType::float32, {b.plus(at[0], b.value_of(k))});
+        const NodeId total = b.reduce(Reducer::sum, {k}, b.scalar(ScalarOp::exp, {read}));
+        const NodeId inside = b.scalar(ScalarOp::less, {at[0], b.integer(3)});
+        const NodeId chosen = b.scalar(ScalarOp::equal, {b.read(1, DType::int64, {at[1]}), at[0]});
+        return b.select(b.scalar(ScalarOp::logical_and, {chosen, inside}), total, b.real(0));
+    }));
+    const System system = expect_same(g, 1e-6);
+    EXPECT_NE(print(system).find("local 'windows.sum': float32[6]\n"), std::string::npos) << print(system);
+}
+
 // Its elements would else be worked out for each point that reads them under a condition.
 TEST(Lower, AnArrayIsWorkedOutWholeUnderAnyCondition) {
     GraphBuilder g;
