@@ -390,8 +390,13 @@ static int32_t heddle_run_all(heddle_call* call, heddle_work* work, int32_t work
         heddle_run_batch(work, first, l + 1, workers);
         first = l + 1;
         if (work->failed) {
+            const int64_t index = work->point[1], reach = INT64_C(1) << 28;
             heddle_text text = heddle_message(call, "an index among the data is ", "");
-            heddle_say_number(&text, work->point[1]);
+            if (index < -reach || index > reach) { /* it was outside of a part of this tensor, and sent far outside of all */
+                heddle_say(&text, "outside of what it is for");
+                return HEDDLE_BAD_INDEX;
+            }
+            heddle_say_number(&text, index);
             heddle_say(&text, ", and is to be from 0 to below ");
             heddle_say_number(&text, work->point[2]);
             return HEDDLE_BAD_INDEX;

@@ -3,14 +3,10 @@
 #include <algorithm>
 
 #include "expr/arena_interval.h"
+#include "support/far_index.h"
 #include "zspace/checked.h"
 
 namespace heddle::equations {
-namespace {
-
-constexpr int64_t far_outside = int64_t{1} << 30, near = far_outside / 4;
-
-}  // namespace
 
 CheckedIndices::CheckedIndices(System& system, Expr read) : system_(system), read_(read) {
     const auto is_read = [](Expr node) { return node->is_read(); };
@@ -47,19 +43,19 @@ Expr CheckedIndices::sent_far() const {
     Arena& arena = *system_.arena;
     std::vector<Expr> parts(read_->parts().begin(), read_->parts().end());
     for (size_t d : checked_)
-        parts[d] = arena.select(arena.inside(parts[d], extent(d)), parts[d], arena.integer(-far_outside));
+        parts[d] = arena.select(arena.inside(parts[d], extent(d)), parts[d], arena.integer(far_index));
     return arena.read(read_->tensor(), read_->dtype, std::move(parts));
 }
 
 bool CheckedIndices::far_in(Expr value, Expr sent) const {
     return fail_in(value, sent, [&](Expr node, size_t k, Expr index, int64_t) {
         const Expr coordinate = node->parts()[k];
-        if (system_.tensor(node->tensor()).shape[k] > near) return false;
+        if (system_.tensor(node->tensor()).shape[k] > far_index_reach) return false;
         const bool divided = coordinate->kind == Kind::floor_divide;
-        const auto form = linear_form(divided ? coordinate->parts()[0] : coordinate);
+        const auto form = lifar_index_reach_form(divided ? coordinate->parts()[0] : coordinate);
         const int64_t factor = form.coefficient(index);
         const auto range = [&](Expr atom) { return atom == index ? Interval::point(0) : interval(atom); };
-        return (divided ? factor > 0 : factor != 0) && interval_of(form, range).within(-near, near);
+        return (divided ? factor > 0 : factor != 0) && interval_of(form, range).within(-far_index_reach, far_index_reach);
     });
 }
 

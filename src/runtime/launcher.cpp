@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "codegen/device.h"
+#include "support/far_index.h"
 #include "support/progress.h"
 
 namespace heddle::runtime {
@@ -52,11 +53,14 @@ std::unexpected<Diagnostics> out_of_range(const plan::Plan& plan, const plan::La
     const auto memory = static_cast<size_t>(point[0]);
     std::string indexed = "a value that it computes before";
     if (memory < buffers.size()) indexed = fmt::format("'{}'", plan.buffers[static_cast<size_t>(buffers[memory])].name);
+    // One that was sent there was outside of a part of the tensor, or of what is no tensor now.
+    const bool is_given = !is_far_index(point[1]);
     return fail(
         {.code = "runtime.index_out_of_range",
-         .summary = fmt::format("computing '{}', an index read from a tensor lies outside of {}", launch.name, indexed),
-         .expected = fmt::format("0 <= index < {}", point[2]),
-         .found = std::to_string(point[1]),
+         .summary = fmt::format("computing '{}', an index read from a tensor lies outside of {}", launch.name,
+                                is_given ? indexed : "what it is for"),
+         .expected = is_given ? fmt::format("0 <= index < {}", point[2]) : "",
+         .found = is_given ? std::to_string(point[1]) : "",
          .reason = "the index is data, so it could only be checked while running",
          .params = {{"launch", launch.name}}});
 }

@@ -66,6 +66,13 @@ def choosing():
                     [("y", TensorProto.FLOAT, None)], [weight("t", table)])
 
 
+def choosing_of_a_part():
+    """Rows of a part of a tensor, which is none of its own when it runs."""
+    return model_of([helper.make_node("Slice", ["x", "from", "to"], ["s"]), helper.make_node("Gather", ["s", "i"], ["y"])],
+                    [("x", TensorProto.FLOAT, [10, 4]), ("i", TensorProto.INT64, ["n"])], [("y", TensorProto.FLOAT, None)],
+                    [weight("from", np.array([1])), weight("to", np.array([5]))])
+
+
 def write(where, model):
     path = where / "model.onnx"
     path.write_bytes(model)
@@ -169,6 +176,18 @@ def test_an_index_outside_is_told():
                 assert (y[:, 0] == [12, 36, 0]).all()
                 with refused(BAD_INDEX, "an index among the data is 10"):
                     program.run(np.array([3, 10]))
+
+
+def test_an_index_outside_of_a_part_is_told():
+    with folder() as where:
+        path = write(where, choosing_of_a_part())
+        exported.compile(where, path, "--bind", "n=1:8")
+        program = exported.Program(where)
+        x = np.arange(40, dtype=np.float32).reshape(10, 4)
+        (y,) = program.run(x, np.array([3, -1, 0]))
+        assert (y[:, 0] == [16, 16, 4]).all()
+        with refused(BAD_INDEX, "an index among the data is outside of what it is for"):
+            program.run(x, np.array([3, 4]))
 
 
 def test_weights_beside_and_objects():
