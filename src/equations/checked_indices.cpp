@@ -52,7 +52,7 @@ bool CheckedIndices::far_in(Expr value, Expr sent) const {
         const Expr coordinate = node->parts()[k];
         if (system_.tensor(node->tensor()).shape[k] > far_index_reach) return false;
         const bool divided = coordinate->kind == Kind::floor_divide;
-        const auto form = lifar_index_reach_form(divided ? coordinate->parts()[0] : coordinate);
+        const auto form = linear_form(divided ? coordinate->parts()[0] : coordinate);
         const int64_t factor = form.coefficient(index);
         const auto range = [&](Expr atom) { return atom == index ? Interval::point(0) : interval(atom); };
         return (divided ? factor > 0 : factor != 0) && interval_of(form, range).within(-far_index_reach, far_index_reach);
