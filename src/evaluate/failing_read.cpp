@@ -263,7 +263,8 @@ private:
                           int64_t index, int64_t extent) const {
         const Body& body = *operation.body;
         const Node& node = body.node(read.node);
-        FailingRead found{.computed = graph_.tensor(operation.outputs[0]).name,
+        FailingRead found{.operator_name = operation.operator_name,
+                          .computed = graph_.tensor(operation.outputs[0]).name,
                           .indexed = node.kind == Node::Kind::read ? graph_.tensor(operation.inputs[node.tensor()]).name
                                                                    : body.local(node.local()).name,
                           .point = {},
@@ -301,7 +302,8 @@ Diagnostic located(Diagnostic error, const FailingRead& read) {
     for (const auto& [axis, value] : read.point) point.push_back(fmt::format("{} = {}", axis, value));
     error.place = read.place;
     error.summary =
-        fmt::format("computing '{}', an index read from a tensor lies outside of '{}'", read.computed, read.indexed);
+        fmt::format("computing '{}' by {}, an index read from a tensor lies outside of '{}'", read.computed,
+                    read.operator_name, read.indexed);
     error.expected = fmt::format("0 <= index < {}", read.extent);
     error.found =
         point.empty() ? fmt::format("{}", read.index) : fmt::format("{} at {}", read.index, fmt::join(point, ", "));

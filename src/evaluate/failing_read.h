@@ -13,6 +13,7 @@
 namespace heddle {
 
 struct FailingRead {
+    std::string operator_name;
     std::string computed;  // the first tensor that the operation makes
     std::string indexed;   // a tensor, or a local array or state of the body
     std::vector<std::pair<std::string, int64_t>>
