@@ -262,8 +262,9 @@ CodeValue Walker::check(const Expression& e, int i, int j) {
     const CodeValue bound = number(e.number);
     std::optional<CodeValue> active;
     if (e.operands.size() > 1) active = evaluate(e.operands[1], i, j);
-    if (active && active->width > value.width) active = code_.any(*active);
-    active = both(active, row_exists(e.operands[0], i), value.width);
+    // Rows and lanes that are not there ask for nothing: neither for an index of their own, nor for one that all share.
+    if (active && active->width > value.width) active = code_.any(*both(active, lane_mask(j), active->width));
+    for (ExpressionId operand : e.operands) active = both(active, row_exists(operand, i), value.width);
     if (value.width > 1) active = both(active, lane_mask(j), value.width);
     const CodeValue within = inside(e.operands[0], bound, i, j);
     const CodeValue one = widened(code_, code_.integer(DType::boolean, 1), value.width);
@@ -285,7 +286,7 @@ CodeValue Walker::check(const Expression& e, int i, int j) {
 CodeValue Walker::load_uniform(const Expression& e, int i, int j, std::optional<CodeValue> guard) {
     const CodeAddress place = address(e.address, i, j);
     if (!guard || guard->width == 1) return code_.load(place, 1, guard);
-    const CodeValue value = code_.load(place, 1, code_.any(*guard));
+    const CodeValue value = code_.load(place, 1, code_.any(*both(guard, lane_mask(j), guard->width)));
     const CodeValue zero = is_float(e.dtype) && !is_narrow(e.dtype)
                                ? code_.real(e.dtype, 0)
                                : cast(code_, code_.integer(DType::int32, 0), e.dtype);

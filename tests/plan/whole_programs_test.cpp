@@ -353,6 +353,14 @@ masked_updates:
       s[t, i < $n] = i == ids[t] - 3 && m[i] > 0 ? s[t - 1, i] + x[t] * m[i] : s[t - 1, i] from 0.0
     y[i] = s[$k - 1, i]
     z[i] = sum(k < $k if ids[k] - 3 == i && m[i] > 0 : x[k] * m[i])
+asked_by_none:
+  doc: Lanes and rows behind the last one have zeros for w.
+  inputs: {x: "$T[$n]", f: "int64[$n]", w: "$T[$m]", v: "$T[$n, $d]"}
+  index: "[$m]"
+  outputs: {y: "$T", z: "$T[$m, $d]"}
+  body: |
+    y = w + sum(k < $n if w[@m] == 0 : x[f[k] + $n])
+    z[@m, j] = sum(k < $n : (w[@m] == 0 ? x[f[k] + $n] : 2) * v[k, j])
 no_place:
   doc: The best of terms, of which there may be none.
   inputs: {x: "$T[$n, $d]", first: "int64[$n]", last: "int64[$n]"}
@@ -513,6 +521,14 @@ TEST(WholePrograms, UpdatesOfNoElement) {
     for (int64_t k : {1, 30})
         for (int64_t n : {1, 5, 100})
             check("y, z = masked_updates(x, f, m)", {{"x", {k}}, {"f", {k}, n + 7}, {"m", {n}}});
+}
+
+TEST(WholePrograms, IndicesThatOnlyMissingLanesAndRowsAskFor) {
+    for (int64_t m : {1, 2, 5, 19, 67})
+        for (int64_t n : {1, 4, 40})
+            for (int64_t d : {1, 3, 35})
+                check("y, z = asked_by_none(x, f, w, v)",
+                      {{"x", {n}}, {"f", {n}, n}, {"w", {m}}, {"v", {n, d}}});
 }
 
 TEST(WholePrograms, TheBestOfNoTerms) {
