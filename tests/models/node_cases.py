@@ -14,7 +14,7 @@ sys.path[:0] = [str(ROOT / "tests/models/forms")]
 import ml_dtypes
 import numpy as np
 import yaml
-from onnx import AttributeProto, defs
+from onnx import AttributeProto, defs, helper
 
 import case as cases
 
@@ -223,6 +223,18 @@ def operators(names=()):
     return [name for name in sorted(set(templates()) - LEFT_OUT) if not names or name in names]
 
 
+def _leaves_integers(case):
+    """Whether a number is cast to integers that do not hold it. QuantizeLinear saturates, but what is no number."""
+    values = np.asarray(next(iter(case.inputs.values())), np.float64)
+    if case.operator == "QuantizeLinear":
+        return not np.isfinite(values).all()
+    to = helper.tensor_dtype_to_np_dtype(case.attributes["to"]) if case.operator == "Cast" else case.inputs["target_type"].dtype
+    if to.kind not in "iu":
+        return False
+    limits = np.iinfo(to)
+    return not bool((np.isfinite(values) & (np.trunc(values) >= limits.min) & (np.trunc(values) <= limits.max)).all())
+
+
 def undefined(case):
     """Why ONNX does not say what the result is; empty: it does."""
     kinds = {name: value.dtype.kind for name, value in case.inputs.items() if value is not None}
@@ -232,7 +244,7 @@ def undefined(case):
         return "an attribute that is no finite number"
     if case.operator.startswith("ReduceLog") and kinds["data"] in "iu":
         return "a logarithm that no integer is near"
-    if case.operator in ("Cast", "CastLike", "QuantizeLinear"):
+    if case.operator in ("Cast", "CastLike", "QuantizeLinear") and _leaves_integers(case):
         return "a number outside the range of the type"
     same = case.attributes.get("auto_pad", "NOTSET").startswith("SAME")
     if same and max(case.attributes.get("strides", [1])) > 1 and case.operator == "Conv":
