@@ -269,6 +269,13 @@ def edges(case):
             yield name, [[value] * length for value in WILD] + [[1] * 1000]
 
 
+def defaults(schema):
+    """{attribute: value} of all that have a default."""
+    given = {name: helper.get_attribute_value(formal.default_value) for name, formal in schema.attributes.items()
+             if formal.default_value.type}
+    return {name: value.decode() if isinstance(value, bytes) else value for name, value in given.items()}
+
+
 def draw(r, names=None, wildness=0.1):
     """A case, or nothing where this operator has no types of ours at this opset."""
     operator = str(r.choice(operators(names)))
@@ -320,5 +327,7 @@ def draw(r, names=None, wildness=0.1):
             attributes[name] = fixed[name]
     count = int(r.integers(1, 4)) if schema.max_output > 4 else min(schema.max_output, len(schema.outputs))
     outputs = [f"y{i}" for i in range(max(schema.min_output, 1 if r.random() < 0.5 else count))]
+    if r.random() < 0.3:  # what the standard says by itself, as some exporters write it
+        attributes = {**defaults(schema), **attributes}
     tolerance = 3e-2 if "bfloat16" in kinds.values() else 3e-3 if "float16" in kinds.values() else 2e-5
     return cases.Case(operator, opset, inputs, attributes, outputs, tuple(constants), tolerance)

@@ -417,6 +417,10 @@ private:
                          .params = {{"operator", node.operator_type}}});
                 return false;
             }
+            // UNDEFINED, the standard's own default: it is not given.
+            const bool is_undefined = parameter->type.kind == ParameterType::Kind::dtype && !parameter->type.is_list &&
+                                      given->kind == OnnxAttribute::Kind::integer && given->integer == 0;
+            if (is_undefined && parameter->default_value) continue;
             auto value = attribute_value(*given, *parameter);
             if (!value) {
                 problem({.code = "onnx.attribute",
