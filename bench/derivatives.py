@@ -1,15 +1,16 @@
-"""Derivatives of operators beside JAX's, in float64: values, adjoints, tangents, and Hessians times vectors.
+"""Derivatives of operators beside JAX's or PyTorch's, in float64: values, adjoints, tangents, and Hessians times vectors.
 
 Both sides get the same inputs, away from kinks, and the same directions. What is compared is a loss, the sum of the results times
 given numbers; its gradient; how results change along the directions; and how the gradient does. Prints the largest differences, as
 shares of the largest element, and writes bench/results/derivatives.json. Exits with 1 if one is above 1e-10.
 
-    python bench/derivatives.py [--record FILE.npz] [--quick] [NAME...]
+    python bench/derivatives.py [--peer jax|torch] [--record FILE.npz] [--quick] [NAME...]
 
-NAME is a part of an operator's name. --record writes JAX's results, which tests/python/test_derivatives.py and --quick compare ours
-with where there is no JAX.
+NAME is a part of an operator's name. --record writes the peer's results, which tests/python/test_derivatives.py and --quick compare
+ours with where there is no peer. PyTorch (2 GB with what it needs) is taken from the environment, or else from one of its own.
 """
 import argparse
+import importlib.util
 import json
 import pathlib
 import subprocess
@@ -23,7 +24,11 @@ import numpy as np
 
 import reports
 
-RECORDED = ROOT / "tests/python/derivatives_of_jax.npz"
+def recorded(peer):
+    """What the peer's results were, in a file."""
+    return dict(np.load(ROOT / f"tests/python/derivatives_of_{peer}.npz"))
+
+
 LIMIT = 1e-10
 POSITIVE, INSIDE, ANY = (0.4, 2), (-0.9, 0.9), (-1.3, 1.2)
 
@@ -120,6 +125,12 @@ def side(engine, names, given):
         for name in names:
             found |= derivatives(name, given, lambda *x, name=name: theirs(name, x), jax.value_and_grad, jax.jvp, weighted)
         return found
+    if engine == "torch":
+        import derivatives_torch as peer
+        given = peer.tensors(given)
+        for name in names:
+            found |= derivatives(name, given, peer.function(name), peer.value_and_grad, peer.jvp, peer.weighted)
+        return found
     import heddle
     ops = heddle.load_library()
 
@@ -157,36 +168,38 @@ def differences(names, found, expected):
     return rows
 
 
-def results_of_jax(names, given):
-    """Computed now, in JAX's own interpreter."""
+def results_of(peer, names, given):
+    """Computed now, in the peer's own interpreter."""
     import peer_environment
-    python = peer_environment.python_with("jax")
+    is_here = peer == "torch" and importlib.util.find_spec("torch")
+    python = sys.executable if is_here else peer_environment.python_with(peer)
     with tempfile.TemporaryDirectory() as folder:
         paths = [f"{folder}/in.npz", f"{folder}/out.npz"]
         np.savez(paths[0], **given)
-        subprocess.run([python, __file__, *names, "--side", *paths], check=True)
+        subprocess.run([python, __file__, *names, "--peer", peer, "--side", *paths], check=True)
         return dict(np.load(paths[1]))
 
 
 def main():
     parser = reports.parser(__doc__, "a part of an operator's name")
+    parser.add_argument("--peer", choices=("jax", "torch"), default="jax")
     parser.add_argument("--record", metavar="FILE.npz")
-    parser.add_argument("--side", nargs=2, metavar=("IN", "OUT"), help=argparse.SUPPRESS)  # JAX's, in its own interpreter
+    parser.add_argument("--side", nargs=2, metavar=("IN", "OUT"), help=argparse.SUPPRESS)  # the peer's, in its own interpreter
     options = parser.parse_args()
     names = reports.chosen(parser, options.names, list(CASES), fits=reports.part_of)
     if options.side:
-        np.savez(options.side[1], **side("jax", names, dict(np.load(options.side[0]))))
+        np.savez(options.side[1], **side(options.peer, names, dict(np.load(options.side[0]))))
         return 0
     given = made()
     if options.quick:
         names = ["softmax"]
-        expected = {key: array for key, array in np.load(RECORDED).items() if key.split(":")[0] in names}
+        expected = {key: array for key, array in recorded(options.peer).items() if key.split(":")[0] in names}
     else:
         import peer_environment
         try:
-            expected = results_of_jax(names, given)
+            expected = results_of(options.peer, names, given)
         except peer_environment.Unavailable as problem:
-            print(f"SKIP jax: {problem}")
+            print(f"SKIP {options.peer}: {problem}")
             return 0
     if options.record:
         np.savez_compressed(options.record, **expected)
