@@ -88,7 +88,7 @@ Result<Json> equations_json(const Graph& graph, const Target& target, const Expl
     return json;
 }
 
-// Kernels call their tensors t0, t1 ... so that programs can share them: what each launch passes as these.
+// Kernels call their tensors t0, t1 ... and their arrays l0, l1 ... so that programs can share them: what each launch's are.
 std::string tensor_names(const plan::Plan& plan) {
     std::string text;
     for (const plan::Batch& batch : plan.run) {
@@ -97,6 +97,7 @@ std::string tensor_names(const plan::Plan& plan) {
             for (size_t i = 0; i < launch.buffers.size(); i++)
                 names += fmt::format("{}t{} {}", i ? ", " : "", i,
                                      plan.buffers[static_cast<size_t>(launch.buffers[i])].name);
+            for (size_t i = 0; i < launch.locals.size(); i++) names += fmt::format(", l{} {}", i, launch.locals[i]);
             if (!launch.layout) text += fmt::format("tensors of '{}': {}\n", launch.name, names);
         }
     }

@@ -476,7 +476,10 @@ private:
         for (TensorIndex t : formed.buffers) sources.push_back(buffer(t));
         std::string name;
         for (TensorIndex t : kernel.outputs) name += (name.empty() ? "" : ", ") + system_.tensor(t).name;
-        return place(std::move(formed.kernel), sources, std::move(name), false, memory);
+        auto placed = place(std::move(formed.kernel), sources, std::move(name), false, memory);
+        if (!placed) return placed;
+        for (TensorIndex t : formed.locals) placed->launch.locals.push_back(system_.tensor(t).name);
+        return placed;
     }
 
     // Outputs that lie elsewhere than their owner wants them: in another layout, under two names, inputs and constants.

@@ -173,7 +173,8 @@ void KernelFormer::add_local(TensorIndex t) {
     const SystemTensor& from = system_.tensor(t);
     sched::KernelTensor to;
     to.role = sched::KernelTensor::Role::local;
-    to.name = "l" + std::to_string(result_.kernel.tensors.size() - result_.buffers.size());
+    to.name = "l" + std::to_string(result_.locals.size());
+    result_.locals.push_back(t);
     to.dtype = from.dtype;
     std::vector<ViewDimension> view;
     for (size_t d = 0; d < from.shape.size(); d++) {

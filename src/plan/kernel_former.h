@@ -20,6 +20,7 @@ struct FormedKernel {
     schedules::Kernel kernel;
     // For every buffer of the kernel (its tensors that are not locals, in order), the system's tensor.
     std::vector<equations::TensorIndex> buffers;
+    std::vector<equations::TensorIndex> locals;  // the same for l0, l1 ..
 };
 
 // How a buffer tensor is seen by this kernel. `maps` has a map for every tensor that is a buffer.

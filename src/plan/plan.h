@@ -56,7 +56,8 @@ struct Buffer {
 struct Launch {
     std::string name;  // the tensors that it writes
     int32_t tree = -1;
-    std::vector<int32_t> buffers;  // the tree's, in order
+    std::vector<int32_t> buffers;     // the tree's, in order
+    std::vector<std::string> locals;  // what its arrays l0, l1 .. are called, for people; not in the plan's text
     std::vector<int64_t> numbers;
     int64_t tasks = 0;
     int64_t rounds = 1;  // the tasks of one, which are as many in each, begin when all of the one before are done
