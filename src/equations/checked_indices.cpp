@@ -55,7 +55,8 @@ bool CheckedIndices::far_in(Expr value, Expr sent) const {
         const auto form = linear_form(divided ? coordinate->parts()[0] : coordinate);
         const int64_t factor = form.coefficient(index);
         const auto range = [&](Expr atom) { return atom == index ? Interval::point(0) : interval(atom); };
-        return (divided ? factor > 0 : factor != 0) && interval_of(form, range).within(-far_index_reach, far_index_reach);
+        return (divided ? factor > 0 : factor != 0) &&
+               interval_of(form, range).within(-far_index_reach, far_index_reach);
     });
 }
 

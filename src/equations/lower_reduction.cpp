@@ -48,8 +48,8 @@ bool BodyLowering::split_filter(const Node& node, Expr condition, std::vector<Ex
     return missing_.empty();
 }
 
-// The equation is worked out at all points, also where nobody asks for it: there its reads must lie inside, too. What the
-// condition of its reader says of its own axes is mostly enough, and does not make it an equation over all axes of both.
+// The equation is worked out at all points, also where nobody asks for it: there its reads must lie inside, too. What
+// the condition of its reader says of its own axes is mostly enough, and does not make it one over all axes of both.
 Expr BodyLowering::safe_filter(Expr condition, Expr holds, Expr term, Expr none) {
     System& system = state_.system;
     const auto is_safe = [&](Expr filter) {

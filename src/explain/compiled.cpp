@@ -88,7 +88,8 @@ Result<Json> equations_json(const Graph& graph, const Target& target, const Expl
     return json;
 }
 
-// Kernels call their tensors t0, t1 ... and their arrays l0, l1 ... so that programs can share them: what each launch's are.
+// Kernels call their tensors t0, t1 ... and their arrays l0, l1 ... so that programs can share them: what these are in
+// each launch.
 std::string tensor_names(const plan::Plan& plan) {
     std::string text;
     for (const plan::Batch& batch : plan.run) {

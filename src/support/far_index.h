@@ -1,5 +1,5 @@
-// The index that a read which takes another's place asks for where that one's is outside: far outside of all tensors, so
-// that what is computed from it is outside, too. Messages do not show it: nobody gave it.
+// The index that a read which takes another's place asks for where that one's is outside: far outside of all tensors,
+// so that what is computed from it is outside, too. Messages do not show it: nobody gave it.
 #pragma once
 
 #include <cstdint>

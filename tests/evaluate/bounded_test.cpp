@@ -145,7 +145,8 @@ TEST(Bounded, SumsOfLargeFactorsAreUndecided) {
     auto bound_of = [](double large, int64_t terms) {
         BodyBuilder b;
         const VariableId i = b.variable("i", 1), k = b.reduced("k", terms);
-        const NodeId term = b.scalar(ScalarOp::multiply, {b.read(0, DType::float32, {b.at(i)}), b.read(1, DType::float32, {b.at(k)})});
+        const NodeId factor = b.read(0, DType::float32, {b.at(i)}), other = b.read(1, DType::float32, {b.at(k)});
+        const NodeId term = b.scalar(ScalarOp::multiply, {factor, other});
         b.equation(0, {i}, {b.at(i)}, b.reduce(Reducer::sum, {k}, term));
         TensorData zero(DType::float32, {1}), factors(DType::float32, {terms});
         for (int64_t n = 0; n < terms; n++) factors.set_real(n, large);

@@ -1,5 +1,5 @@
-"""Values, adjoints, tangents and Hessians times vectors of operators beside JAX's and PyTorch's, as bench/derivatives.py has recorded
-them."""
+"""Values, adjoints, tangents and Hessians times vectors of operators beside JAX's and PyTorch's, as bench/derivatives.py has
+recorded them."""
 import pathlib
 import sys
 
