@@ -33,23 +33,24 @@ Expr at_point(System& system, Expr e, const std::vector<AxisId>& axes, const std
     });
 }
 
+Expr with_term(Arena& arena, ScalarOp join, Expr so_far, Expr term) {
+    const bool is_product = term->kind == Kind::scalar && term->op == ScalarOp::multiply;
+    if (join == ScalarOp::add && is_product && (so_far->dtype == DType::float32 || so_far->dtype == DType::float64))
+        return arena.scalar(ScalarOp::multiply_add, so_far->dtype, {term->parts()[0], term->parts()[1], so_far});
+    return arena.scalar(join, so_far->dtype, {so_far, term});
+}
+
 Expr joined_terms(System& system, Reducer reducer, Expr right, const std::vector<AxisId>& reduced) {
     Arena& arena = *system.arena;
     const bool rounds = reducer == Reducer::sum || reducer == Reducer::product;
     const DType kept = rounds ? info(right->dtype).accumulator : right->dtype;
     const ScalarOp join = *joining_op(reducer);
-    // A sum of negative zeros is zero. Products are rounded with the sum, as in a loop.
-    const auto taken_in = [&](Expr sum, Expr term) {
-        const bool is_product = term->kind == Kind::scalar && term->op == ScalarOp::multiply && is_float(kept);
-        if (reducer == Reducer::sum && is_product)
-            return arena.scalar(ScalarOp::multiply_add, kept, {term->parts()[0], term->parts()[1], sum});
-        return arena.scalar(join, kept, {sum, term});
-    };
+    // A sum of negative zeros is zero.
     Expr all = reducer == Reducer::sum && is_float(kept) ? arena.real(kept, 0) : nullptr;
     std::vector<int64_t> point(reduced.size());
     do {
         Expr term = arena.cast(kept, at_point(system, right, reduced, point));
-        all = all ? taken_in(all, term) : term;
+        all = all ? with_term(arena, join, all, term) : term;
     } while (next_point(arena, reduced, point));
     return arena.cast(right->dtype, all);
 }

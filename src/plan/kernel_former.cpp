@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "equations/pass_support.h"
+#include "equations/written_terms.h"
 #include "plan/former.h"
 #include "plan/merge_axes.h"
 
@@ -173,7 +174,7 @@ void KernelFormer::add_update(const Equation& from, const Scatter& to, const std
     update.left = coordinates(from.tensor, at);
     const DType dtype = system_.tensor(from.tensor).dtype;
     Expr before = arena.read(update.tensor, dtype, update.left), after = value(to.term);
-    if (join) after = arena.scalar(*join, dtype, {before, after});
+    if (join) after = equations::with_term(arena, *join, before, after);
     update.right = arena.select(condition, after, before);
     result_.kernel.equations.push_back(std::move(update));
 }
