@@ -1,5 +1,6 @@
 #include "backends/llvm/llvm_backend.h"
 
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/OptBisect.h>
@@ -162,6 +163,34 @@ private:
     std::atomic<bool> open_ = true;
 };
 
+// p + (a + b) becomes (p + a) + b, of which what a loop leaves alone is moved out of it: else each of its accesses adds up
+// its own place, beside a register for each part.
+struct AddressesByParts : llvm::PassInfoMixin<AddressesByParts> {
+    llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
+        std::vector<llvm::GetElementPtrInst*> open;
+        for (llvm::Instruction& one : llvm::instructions(function)) {
+            if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&one)) open.push_back(address);
+        }
+        while (!open.empty()) {
+            llvm::GetElementPtrInst* address = open.back();
+            open.pop_back();
+            if (address->getNumIndices() != 1) continue;
+            auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(address->getOperand(1));
+            if (!sum || sum->getOpcode() != llvm::Instruction::Add || !sum->hasOneUse()) continue;
+            auto* first = llvm::GetElementPtrInst::Create(address->getSourceElementType(), address->getPointerOperand(),
+                                                          {sum->getOperand(0)}, "", address->getIterator());
+            address->setOperand(0, first);
+            address->setOperand(1, sum->getOperand(1));
+            address->setNoWrapFlags(llvm::GEPNoWrapFlags::none());
+            sum->eraseFromParent();
+            open.insert(open.end(), {first, address});
+        }
+        auto kept = llvm::PreservedAnalyses::none();
+        kept.preserveSet<llvm::CFGAnalyses>();
+        return kept;
+    }
+};
+
 // The short pipeline: no vectoriser, no unrolling, nothing that undoes the schedule. Nor LLVM's combining of instructions, which
 // rewrites comparisons and choices of floats: it took max(0, |x|) for max(0, x), changed the sign of zeros, and called functions
 // for halves (tests/exact).
@@ -184,6 +213,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Gate& ga
     passes.addPass(llvm::EarlyCSEPass(true));
     passes.addPass(llvm::InstSimplifyPass());
     passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(AddressesByParts());
     llvm::LoopPassManager loop_passes;
     loop_passes.addPass(llvm::LoopRotatePass());
     // Accumulators are values already; what is promoted still are states of short loops. In long ones the search took a
