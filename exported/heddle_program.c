@@ -390,9 +390,12 @@ static int32_t heddle_run_all(heddle_call* call, heddle_work* work, int32_t work
         heddle_run_batch(work, first, l + 1, workers);
         first = l + 1;
         if (work->failed) {
-            const int64_t index = work->point[1], reach = INT64_C(1) << 28;
+            const int64_t index = work->point[1], far = INT64_C(1) << 30, most = far << 20;
+            const int64_t times = index < -most || index > most ? 0 : (index + (index < 0 ? -far : far) / 2) / far;
+            const int64_t beside = times != 0 ? index - times * far : far;
             heddle_text text = heddle_message(call, "an index among the data is ", "");
-            if (index < -reach || index > reach) { /* it was outside of a part of this tensor, and sent far outside of all */
+            /* It was outside of a part of this tensor, and sent far outside of all. */
+            if (beside >= -far / 4 && beside <= far / 4) {
                 heddle_say(&text, "outside of what it is for");
                 return HEDDLE_BAD_INDEX;
             }

@@ -10,6 +10,14 @@ inline constexpr int64_t far_index = -(int64_t{1} << 30);
 // What is computed from it stays so near to it, and from an index that somebody gave so near to 0.
 inline constexpr int64_t far_index_reach = -far_index / 4;
 
-constexpr bool is_far_index(int64_t index) { return index < -far_index_reach || index > far_index_reach; }
+// Near a multiple of it, of those that strides make.
+constexpr bool is_far_index(int64_t index) {
+    constexpr int64_t most = -far_index << 20;
+    if (index < -most || index > most) return false;
+    const int64_t multiple = (index + (index < 0 ? far_index : -far_index) / 2) / far_index * far_index;
+    return multiple != 0 && index - multiple >= -far_index_reach && index - multiple <= far_index_reach;
+}
+static_assert(is_far_index(far_index + 7) && is_far_index(-3 * far_index - 7) && !is_far_index(far_index_reach) &&
+              !is_far_index(INT64_MAX) && !is_far_index(INT64_MIN));
 
 }  // namespace heddle
