@@ -383,6 +383,25 @@ static void heddle_run_batch(heddle_work* work, int32_t first, int32_t end, int3
     }
 }
 
+/* What was outside of a part of a tensor was sent far outside of all: as is_far_index of src/support/far_index.h. */
+static int heddle_is_far(int64_t index) {
+    const int64_t far = INT64_C(1) << 30, most = far << 20;
+    if (index < -most || index > most) return 0;
+    const int64_t multiple = (index + (index < 0 ? -far : far) / 2) / far * far;
+    return multiple != 0 && index - multiple >= -far / 4 && index - multiple <= far / 4;
+}
+
+static void heddle_say_index(heddle_call* call, int64_t index, int64_t extent) {
+    heddle_text text = heddle_message(call, "an index among the data is ", "");
+    if (heddle_is_far(index)) {
+        heddle_say(&text, "outside of what it is for");
+        return;
+    }
+    heddle_say_number(&text, index);
+    heddle_say(&text, ", and is to be from 0 to below ");
+    heddle_say_number(&text, extent);
+}
+
 static int32_t heddle_run_all(heddle_call* call, heddle_work* work, int32_t workers) {
     const heddle_group* group = work->choice->group;
     for (int32_t l = 0, first = 0; l < group->launch_count; l++) {
@@ -390,18 +409,7 @@ static int32_t heddle_run_all(heddle_call* call, heddle_work* work, int32_t work
         heddle_run_batch(work, first, l + 1, workers);
         first = l + 1;
         if (work->failed) {
-            const int64_t index = work->point[1], far = INT64_C(1) << 30, most = far << 20;
-            const int64_t times = index < -most || index > most ? 0 : (index + (index < 0 ? -far : far) / 2) / far;
-            const int64_t beside = times != 0 ? index - times * far : far;
-            heddle_text text = heddle_message(call, "an index among the data is ", "");
-            /* It was outside of a part of this tensor, and sent far outside of all. */
-            if (beside >= -far / 4 && beside <= far / 4) {
-                heddle_say(&text, "outside of what it is for");
-                return HEDDLE_BAD_INDEX;
-            }
-            heddle_say_number(&text, index);
-            heddle_say(&text, ", and is to be from 0 to below ");
-            heddle_say_number(&text, work->point[2]);
+            heddle_say_index(call, work->point[1], work->point[2]);
             return HEDDLE_BAD_INDEX;
         }
     }

@@ -56,15 +56,17 @@ Expr BodyLowering::safe_filter(Expr condition, Expr holds, Expr term, Expr none)
         return reads_inside_where_asked(system, arena_.select(filter, term, none));
     };
     if (!condition || is_safe(holds)) return holds;
-    const std::vector<Expr> parts = conditions_of(condition, [](Expr) { return true; });
+    std::vector<Expr> parts = conditions_of(condition, [](Expr) { return true; });
+    std::erase_if(parts, [&](Expr part) {
+        return !std::ranges::all_of(part->axes, [&](AxisId axis) {
+            return std::ranges::binary_search(term->axes, axis) || std::ranges::binary_search(holds->axes, axis);
+        });
+    });
     for (bool of_data : {false, true}) {
         Expr filter = nullptr;
         for (Expr part : parts) {
-            const bool is_own = std::ranges::all_of(part->axes, [&](AxisId axis) {
-                return std::ranges::binary_search(term->axes, axis) || std::ranges::binary_search(holds->axes, axis);
-            });
             const bool has_data = std::ranges::any_of(walk(part), [](Expr e) { return e->is_read(); });
-            if (!is_own || (has_data && !of_data)) continue;
+            if (has_data && !of_data) continue;
             filter = filter ? lazy_conjunction(system, filter, part) : part;
         }
         if (!filter) continue;
