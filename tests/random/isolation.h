@@ -11,7 +11,7 @@
 namespace heddle::random {
 
 struct Limits {
-    int seconds = 60;                         // of processor time for a program: beyond, it hangs
+    int seconds = 20;                         // of processor time for a program
     int64_t memory_bytes = int64_t{6} << 30;  // of address space
     bool runs = true;                         // as Trial has it
 };
