@@ -42,15 +42,21 @@ def group_norm(random):
     return Case("GroupNormalization", opset, inputs, {"num_groups": groups, "epsilon": 1e-3}, ["y"], tolerance=4 * near(kind))
 
 
+def broadcasting(random, shape):
+    """A shape that broadcasts to this one: some of its last dimensions, some of them 1."""
+    return tuple(int(n) if random.random() < 0.7 else 1 for n in shape[random.integers(len(shape) + 1):])
+
+
 def layer_norm(random):
     kind = REAL[random.integers(4)]
     shape = sizes(random, 1, 4)
     operator = str(random.choice(["LayerNormalization", "RMSNormalization"]))
     axis = int(random.integers(len(shape)))
-    inputs = {"x": normal(random, shape, kind), "scale": normal(random, shape[axis:], kind)}
+    count = shape[axis:] if random.random() < 0.5 else broadcasting(random, shape)
+    inputs = {"x": normal(random, shape, kind), "scale": normal(random, count, kind)}
     results = ["y"]
     if operator == "LayerNormalization":
-        inputs["b"] = normal(random, shape[axis:], kind) if random.random() < 0.6 else None
+        inputs["b"] = normal(random, count, kind) if random.random() < 0.6 else None
         results = ["y", "mean", "inv"][:random.integers(1, 4)]
     attributes = {"axis": axis - len(shape) if random.random() < 0.5 else axis, "epsilon": 1e-3}
     return Case(operator, 23, inputs, attributes, results, tolerance=4 * near(kind))
