@@ -1,6 +1,5 @@
 #include "backends/llvm/llvm_backend.h"
 
-#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/OptBisect.h>
@@ -35,6 +34,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/llvm/addresses.h"
 #include "backends/llvm/image.h"
 #include "backends/llvm/lane_masks.h"
 #include "backends/llvm/llvm_code.h"
@@ -161,34 +161,6 @@ public:
 
 private:
     std::atomic<bool> open_ = true;
-};
-
-// p + (a + b) becomes (p + a) + b, of which what a loop leaves alone is moved out of it: else each of its accesses adds up
-// its own place, beside a register for each part.
-struct AddressesByParts : llvm::PassInfoMixin<AddressesByParts> {
-    llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
-        std::vector<llvm::GetElementPtrInst*> open;
-        for (llvm::Instruction& one : llvm::instructions(function)) {
-            if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&one)) open.push_back(address);
-        }
-        while (!open.empty()) {
-            llvm::GetElementPtrInst* address = open.back();
-            open.pop_back();
-            if (address->getNumIndices() != 1) continue;
-            auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(address->getOperand(1));
-            if (!sum || sum->getOpcode() != llvm::Instruction::Add || !sum->hasOneUse()) continue;
-            auto* first = llvm::GetElementPtrInst::Create(address->getSourceElementType(), address->getPointerOperand(),
-                                                          {sum->getOperand(0)}, "", address->getIterator());
-            address->setOperand(0, first);
-            address->setOperand(1, sum->getOperand(1));
-            address->setNoWrapFlags(llvm::GEPNoWrapFlags::none());
-            sum->eraseFromParent();
-            open.insert(open.end(), {first, address});
-        }
-        auto kept = llvm::PreservedAnalyses::none();
-        kept.preserveSet<llvm::CFGAnalyses>();
-        return kept;
-    }
 };
 
 // The short pipeline: no vectoriser, no unrolling, nothing that undoes the schedule. Nor LLVM's combining of instructions, which
