@@ -16,6 +16,7 @@ BENCH, BUILD = pathlib.Path(__file__).resolve().parent, reports.ROOT / "build"
 PARTS = {
     "peers": [BENCH / "peers.py"],
     "starts": [BENCH / "starts.py"],
+    "decoder": [BENCH / "decoder.py"],
     "gallery": [BENCH / "gallery.py"],
     "training": [BENCH / "training.py"],
     "agreement": [BENCH / "training.py", "--agree"],

@@ -19,7 +19,7 @@ import nightly
 import report
 
 SCRIPTS = [path for path in sorted(BENCH.glob("*.py")) if "__main__" in path.read_text()]
-INSIDE = ["run_peer.py", "training_worker.py"]  # what other scripts start; they have no options
+INSIDE = ["run_peer.py", "training_worker.py", "decoder_torch.py"]  # what other scripts start; they have no options
 PAGES = ["gallery_page.py"]                     # write pages of what others have measured
 
 
