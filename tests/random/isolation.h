@@ -11,7 +11,9 @@
 namespace heddle::random {
 
 struct Limits {
-    int seconds = 20;                         // of processor time for a program
+    // Of processor time for a program. The interpreter alone may take ten (evaluate.too_much_work), before three
+    // compilations, and all takes twice as long where something else shares the core.
+    int seconds = 60;
     int64_t memory_bytes = int64_t{6} << 30;  // of address space
     bool runs = true;                         // as Trial has it
 };
