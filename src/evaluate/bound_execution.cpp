@@ -23,6 +23,16 @@ double real_of(const void* lanes, LaneType type, int64_t lane) {
     return static_cast<double>(static_cast<const int64_t*>(lanes)[lane]);
 }
 
+struct Lanes {
+    const void* lanes;
+    LaneType type;
+    double operator[](int64_t lane) const { return real_of(lanes, type, lane); }
+};
+
+bool are_zero(const double* errors, int64_t count) {
+    return !errors || std::all_of(errors, errors + count, [](double e) { return e == 0; });
+}
+
 }  // namespace
 
 void Executor::bound_step(const Step& step, int64_t count) {
@@ -30,18 +40,17 @@ void Executor::bound_step(const Step& step, int64_t count) {
     double* result = bound(step.result);
     const Node& node = body_.node(step.node);
     auto lanes_of = [&](size_t operand) { return lane_type(body_.node(node.operands[operand]).dtype, true); };
-    auto value = [&](size_t operand, int64_t lane) {
-        return real_of(view(step.operands[operand]), lanes_of(operand), lane);
-    };
+    const auto values = [&](size_t operand) { return Lanes{view(step.operands[operand]), lanes_of(operand)}; };
     if (step.kind == Step::Kind::literal || step.kind == Step::Kind::scalar_variable) {
         std::fill_n(result, count, 0.0);
         return;
     }
     if (step.kind == Step::Kind::select) {
+        const Lanes condition = values(0), then = values(1), otherwise = values(2);
         for (int64_t i = 0; i < count; i++) {
-            bool taken = value(0, i) != 0;
+            bool taken = condition[i] != 0;
             double chosen = bound(step.operands[taken ? 1 : 2])[i], other = bound(step.operands[taken ? 2 : 1])[i];
-            double apart = std::fabs(value(1, i) - value(2, i));
+            double apart = std::fabs(then[i] - otherwise[i]);
             // Undecided: either branch's result passes.
             if (bound(step.operands[0])[i] > 0) chosen = std::max(chosen, std::isnan(apart) ? infinity : apart + other);
             if (is_bool(node.dtype) && chosen > 0) chosen = infinity;
@@ -51,8 +60,9 @@ void Executor::bound_step(const Step& step, int64_t count) {
     }
     DType of = body_.node(node.operands[0]).dtype;
     if (node.kind == Node::Kind::cast) {
+        const Lanes from = values(0);
         for (int64_t i = 0; i < count; i++)
-            result[i] = cast_bound(of, node.dtype, value(0, i), bound(step.operands[0])[i]);
+            result[i] = cast_bound(of, node.dtype, from[i], bound(step.operands[0])[i]);
         return;
     }
     const bool two = step.operands.size() > 1, three = step.operands.size() > 2;
@@ -73,11 +83,17 @@ void Executor::bound_step(const Step& step, int64_t count) {
         if (step.taken_into >= 0) bound_together(step, count);
         return;
     }
+    // Exact integers make exact integers.
+    if (!is_float(of) && !is_float(node.dtype) && are_zero(left, count) && are_zero(right, count)) {
+        std::fill_n(result, count, 0.0);
+        return;
+    }
+    const Lanes first = values(0), second = two ? values(1) : first, made{storage(step.result), step.lanes};
     Carry carry = carry_of(node.op, is_float(of));
     double u = rounding_of(node.op, node.dtype);
     for (int64_t i = 0; i < count; i++) {
-        double a = value(0, i), b = two ? value(1, i) : 0, ea = left[i], eb = two ? right[i] : 0;
-        double r = real_of(storage(step.result), step.lanes, i);
+        double a = first[i], b = two ? second[i] : 0, ea = left[i], eb = two ? right[i] : 0;
+        double r = made[i];
         bool special = !std::isfinite(a) || !std::isfinite(b);
         result[i] = with_rounding(carry(a, ea, b, eb, r), u, r, node.dtype, ea == 0 && eb == 0,
                                   special && ea < infinity && eb < infinity);
