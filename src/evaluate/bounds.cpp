@@ -187,8 +187,10 @@ double with_rounding(double carried, double u, double r, DType dtype, bool exact
     if (u == 0 || (correctly_rounded && exact_operands && representable))
         return std::isnan(carried) ? infinity : carried;
     double bound = carried + u * std::fabs(r);
-    // Below the normal numbers an operation loses half a spacing, and a function may give zero.
-    if (r != 0 && std::fabs(r) < range.least_normal) bound += correctly_rounded ? range.spacing : range.least_normal;
+    // Below the normal numbers an operation loses half a spacing, and a function may give zero; also where the result only
+    // may lie there.
+    if (r != 0 && std::fabs(r) - bound < range.least_normal)
+        bound += correctly_rounded ? range.spacing : range.least_normal;
     if (std::isnan(bound) || std::fabs(r) + bound > range.greatest) return infinity;
     return bound;
 }
@@ -224,11 +226,11 @@ public:
           may_be_exact_(u <= unit_roundoff(dtype) && dtype == DType::float32) {}
 
     double operator()(double carried, double r, bool exact_operands, bool special_operand) const {
-        const double magnitude = std::fabs(r);
-        if (!usual_ || !(magnitude >= least_ || magnitude == 0) || !(magnitude <= most_) || !(carried <= most_))
+        const double magnitude = std::fabs(r), bound = carried + u_ * magnitude;
+        if (!usual_ || !(magnitude - bound >= least_ || magnitude == 0) || !(magnitude <= most_) || !(carried <= most_))
             return with_rounding(carried, u_, r, dtype_, exact_operands, special_operand);
         const bool exact = may_be_exact_ && exact_operands && static_cast<double>(static_cast<float>(r)) == r;
-        return exact ? carried : carried + u_ * magnitude;
+        return exact ? carried : bound;
     }
 
 private:

@@ -197,5 +197,24 @@ TEST(Bounded, FunctionsWithEndsOfWhatMayBeAnythingAreUndecided) {
     }
 }
 
+// A function may give zero below the normal numbers: also where only its operand's error may take the result there.
+TEST(Bounded, AFunctionMayGiveZeroWhereItsResultMayBeSubnormal) {
+    auto bound_of = [](double x) {
+        BodyBuilder b;
+        const VariableId i = b.variable("i", 1);
+        b.equation(0, {i}, {b.at(i)}, b.scalar(ScalarOp::exp, {b.read(0, DType::float32, {b.at(i)})}));
+        TensorData operand(DType::float32, {1}), bound(DType::float64, {1});
+        operand.set_real(0, x);
+        bound.set_real(0, 1e-5);
+        std::vector<BoundedTensor> bounded = {{TensorData(DType::float64, {1}), TensorData(DType::float64, {1})}};
+        EXPECT_TRUE(evaluate_body_bounded(b.body, {{operand, bound}}, bounded));
+        return bounded[0].bound.real_at(0);
+    };
+    const double least = std::log(0x1p-126);
+    EXPECT_GE(bound_of(least + 2e-6), 0x1p-126);  // a normal number
+    EXPECT_GE(bound_of(least - 2e-6), 0x1p-126);
+    EXPECT_LT(bound_of(least + 1e-3), 0x1p-130);
+}
+
 }  // namespace
 }  // namespace heddle
