@@ -139,7 +139,7 @@ def lstm(r):
                                         "bias": floats(r, dirs, 8 * hidden) if r.integers(2) else None, "lens": None, "h": None,
                                         "c": None, "p": None, "w_scale": scales[0], "w_zero": np.zeros(dims, I8),
                                         "r_scale": scales[1], "r_zero": np.zeros(dims, I8)},
-                {"hidden_size": hidden, "direction": ("forward", "bidirectional")[dirs - 1]}, ("y", "h", "c"), tolerance=3e-2)
+                {"hidden_size": hidden, "direction": ("forward", "bidirectional")[dirs - 1]}, ("y", "h", "c"), tolerance=0.1)  # the runtime rounds inputs and states to 8 bits
 
 
 def fused_matmul(r):
