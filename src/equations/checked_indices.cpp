@@ -9,10 +9,9 @@
 namespace heddle::equations {
 
 CheckedIndices::CheckedIndices(System& system, Expr read) : system_(system), read_(read) {
-    const auto is_read = [](Expr node) { return node->is_read(); };
     for (size_t d = 0; read->kind == Kind::read && d < read->parts().size(); d++) {
         const bool inside = interval(read->parts()[d]).within(0, extent(d) - 1);
-        if (!inside && std::ranges::any_of(walk(read->parts()[d]), is_read)) checked_.push_back(d);
+        if (!inside && read->parts()[d]->has_reads) checked_.push_back(d);
     }
 }
 

@@ -65,7 +65,7 @@ Expr BodyLowering::safe_filter(Expr condition, Expr holds, Expr term, Expr none)
     for (bool of_data : {false, true}) {
         Expr filter = nullptr;
         for (Expr part : parts) {
-            const bool has_data = std::ranges::any_of(walk(part), [](Expr e) { return e->is_read(); });
+            const bool has_data = part->has_reads;
             if (has_data && !of_data) continue;
             filter = filter ? lazy_conjunction(system, filter, part) : part;
         }

@@ -15,7 +15,7 @@ namespace heddle::equations {
 namespace {
 
 bool reads_tensor(Expr e, TensorIndex tensor) {
-    return std::ranges::any_of(walk(e), [&](Expr node) { return node->is_read() && node->tensor() == tensor; });
+    return std::ranges::any_of(reads_below(e), [&](Expr read) { return read->tensor() == tensor; });
 }
 
 // The state's own element, a step before.
@@ -211,7 +211,7 @@ private:
 // A coordinate of the step, without data.
 bool is_of_step(Expr at, AxisId step) {
     return std::ranges::all_of(at->axes, [&](AxisId axis) { return axis == step; }) &&
-           std::ranges::none_of(walk(at), [](Expr node) { return node->is_read(); });
+           !at->has_reads;
 }
 
 // Copying a row of a few vectors costs less than finding places in it, unless the step alone says which they are.

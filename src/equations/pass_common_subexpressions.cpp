@@ -34,8 +34,7 @@ Canonical canonical_form(Arena& arena, CanonicalAxes& pool, Expr expression) {
 
 // Depends on what a scan makes: a name for it would have to join the scan.
 bool reads_scan(const System& system, Expr expression) {
-    const auto nodes = walk(expression);
-    return std::any_of(nodes.begin(), nodes.end(), [&](Expr e) { return e->is_read() && system.in_scan(e->tensor()); });
+    return std::ranges::any_of(reads_below(expression), [&](Expr read) { return system.in_scan(read->tensor()); });
 }
 
 struct Occurrence {

@@ -92,7 +92,7 @@ private:
         constexpr double least_repetitions = 4, least_saved = 1e5;  // operations
         const Equation& equation = system_.equation(index);
         if (scatter_of(system_, equation) || !reads_inside(system_, e)) return false;
-        if (std::ranges::any_of(walk(e), [&](Expr node) { return node->is_read() && system_.in_scan(node->tensor()); }))
+        if (std::ranges::any_of(reads_below(e), [&](Expr read) { return system_.in_scan(read->tensor()); }))
             return false;
         std::vector<AxisId> order = equation.axes;
         order.insert(order.end(), equation.reduced.begin(), equation.reduced.end());
@@ -203,7 +203,7 @@ private:
         }
         if (!read || !(computes || bytes(e->dtype) < bytes(read->dtype))) return nullptr;
         const auto is_data = [](Expr coordinate) {
-            return std::ranges::any_of(walk(coordinate), [](Expr node) { return node->is_read(); });
+            return coordinate->has_reads;
         };
         if (std::ranges::none_of(read->parts(), is_data)) return nullptr;
         const SystemTensor& tensor = system_.tensor(read->tensor());
@@ -280,7 +280,7 @@ private:
         SystemTensor tensor{.name = system_.tensor(user.tensor).name + "_hoisted", .dtype = e->dtype};
         tensor.operation = system_.tensor(user.tensor).operation;
         tensor.prepared =
-            std::ranges::none_of(walk(e), [&](Expr node) { return node->is_read() && !is_constant(node->tensor()); });
+            std::ranges::all_of(reads_below(e), [&](Expr read) { return is_constant(read->tensor()); });
         Equation equation;
         Arena::Substitution renaming;
         std::vector<Expr> coordinates;

@@ -268,13 +268,11 @@ std::vector<std::vector<int32_t>> System::readers() const {
 bool leaves(const System& system, Expr read, size_t dimension) {
     Expr coordinate = read->parts()[dimension];
     return !interval(coordinate).within(0, system.tensor(read->tensor()).shape[dimension] - 1) &&
-           std::ranges::none_of(walk(coordinate), [](Expr e) { return e->is_read(); });
+           !coordinate->has_reads;
 }
 
 std::vector<Expr> reads(const Equation& equation) {
-    std::vector<Expr> result = walk(equation.right);
-    std::erase_if(result, [](Expr e) { return !e->is_read(); });
-    return result;
+    return reads_below(equation.right);
 }
 
 }  // namespace heddle::equations

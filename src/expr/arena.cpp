@@ -89,6 +89,7 @@ Expr Arena::intern(Expression expression, std::vector<int64_t> coefficients) {
     int64_t nodes = 1;
     for (Expr operand : made.parts()) nodes += operand->nodes;
     made.nodes = static_cast<int32_t>(std::min<int64_t>(nodes, INT32_MAX));
+    made.has_reads = made.is_read() || std::ranges::any_of(made.parts(), &Interned::has_reads);
     Interval range = interval_of(made);
     if (made.kind == Kind::read && made.dtype == DType::int64) {
         if (auto given = ranges_.find(made.tensor()); given != ranges_.end()) range = given->second;
@@ -339,26 +340,52 @@ std::vector<Expr> operands_of(Expr expression) {
     return {parts.begin(), parts.end()};
 }
 
-std::vector<Expr> walk(Expr root, Skipped skipped) {
-    std::vector<Expr> order;
-    std::unordered_set<Expr> seen;
-    constexpr int32_t few = 64;  // are found sooner in the list itself
-    auto is_new = [&](Expr e) {
-        return root->nodes > few ? seen.insert(e).second : std::find(order.begin(), order.end(), e) == order.end();
+namespace {
+
+// Calls visit(node) for every distinct node below `root` of which enters(node) holds, `root` first.
+template <typename Visit, typename Enters>
+void each_below(Expr root, Skipped skipped, const Visit& visit, const Enters& enters) {
+    constexpr int32_t few = 64;  // are found sooner in a list
+    const bool is_large = root->nodes > few;
+    std::vector<bool> seen(is_large ? static_cast<size_t>(root->id) + 1 : 0);  // operands are made before their users
+    InlineVector<Expr, few> known, stack;
+    const auto is_new = [&](Expr e) {
+        if (is_large) {
+            if (seen[static_cast<size_t>(e->id)]) return false;
+            seen[static_cast<size_t>(e->id)] = true;
+            return true;
+        }
+        if (std::ranges::find(known, e) != known.end()) return false;
+        known.push_back(e);
+        return true;
     };
-    std::vector<Expr> stack = {root};
+    stack.push_back(root);
     while (!stack.empty()) {
-        Expr expression = stack.back();
+        const Expr expression = stack.back();
         stack.pop_back();
-        if (!is_new(expression)) continue;
-        order.push_back(expression);
+        if (!enters(expression) || !is_new(expression)) continue;
+        visit(expression);
         const auto parts = expression->parts();
         const bool condition_only = expression->kind == Kind::select && skipped == Skipped::left_out;
-        for (size_t i = condition_only ? 1 : parts.size(); i-- > 0;) {
-            stack.push_back(parts[i]);
-        }
+        for (size_t i = condition_only ? 1 : parts.size(); i-- > 0;) stack.push_back(parts[i]);
     }
+}
+
+}  // namespace
+
+std::vector<Expr> walk(Expr root, Skipped skipped) {
+    std::vector<Expr> order;
+    each_below(root, skipped, [&](Expr e) { order.push_back(e); }, [](Expr) { return true; });
     return order;
+}
+
+std::vector<Expr> reads_below(Expr root) {
+    std::vector<Expr> reads;
+    const auto take = [&](Expr e) {
+        if (e->is_read()) reads.push_back(e);
+    };
+    each_below(root, Skipped::taken, take, [](Expr e) { return e->has_reads; });
+    return reads;
 }
 
 }  // namespace heddle::expr

@@ -48,6 +48,7 @@ struct Interned : Expression {
     std::vector<AxisId> axes;                   // all axes that occur, sorted
     int64_t low = INT64_MIN, high = INT64_MAX;  // of an int64 expression; INT64_MIN and INT64_MAX: not known
     int32_t nodes = 1;                          // of the expression written as a graph, an upper bound
+    bool has_reads = false;                     // it is one, or one lies below
 
     // The operands.
     auto parts() const { return std::views::transform(std::span(operands.begin(), operands.end()), ById{arena}); }
@@ -158,5 +159,7 @@ std::vector<Expr> operands_of(Expr expression);
 // Every distinct node below `root`, `root` first; or only those that are computed whatever selections choose.
 enum class Skipped : uint8_t { taken, left_out };
 std::vector<Expr> walk(Expr root, Skipped skipped = Skipped::taken);
+// The reads among them.
+std::vector<Expr> reads_below(Expr root);
 
 }  // namespace heddle::expr

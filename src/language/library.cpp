@@ -47,7 +47,7 @@ Result<void> Library::add_folder(const fs::path& folder, Namespace space) {
         file->words = index_words(file->source->text());
         state_->folder_files.push_back(std::move(file));
     }
-    state_->checked.clear();
+    state_->forget_answers();
     return {};
 }
 
@@ -101,7 +101,7 @@ Result<std::string> Library::add_library(const fs::path& path, const std::string
     check_duplicates(library, problems);
     if (!problems.empty()) return fail(std::move(problems));
     state_->libraries.push_back(std::move(library));
-    state_->checked.clear();
+    state_->forget_answers();
     return state_->libraries.back().name;
 }
 
@@ -114,7 +114,7 @@ Result<void> Library::add_source(std::shared_ptr<const SourceText> source) {
                              [&](const UserLibrary& library) { return library.name == name; });
     if (same == state_->libraries.end()) same = state_->libraries.insert(same, UserLibrary{name, {}, {}});
     same->files.push_back(std::make_unique<LoadedFile>(std::move(*loaded)));
-    state_->checked.clear();
+    state_->forget_answers();
     return {};
 }
 
@@ -161,13 +161,19 @@ const AbsentOnnx* find_absent(const std::string& name) {
 Result<const Template*> Library::find_onnx(const std::string& domain, const std::string& name, int64_t opset) const {
     std::lock_guard lock(state_->mutex);
     std::string plain_domain = domain == "ai.onnx" ? "" : domain;
+    const std::tuple asked(plain_domain, name, opset);
+    if (const auto known = state_->onnx_found.find(asked); known != state_->onnx_found.end())
+        return state_->checked_answer(known->second);
     Diagnostics errors;
     std::vector<const Template*> found = state_->onnx_candidates(plain_domain, name, errors);
     const Template* best = nullptr;
     for (const Template* made : found) {
         if (made->onnx->since <= opset && (!best || made->onnx->since > best->onnx->since)) best = made;
     }
-    if (best) return state_->checked_answer(best);
+    if (best) {
+        state_->onnx_found.emplace(asked, best);
+        return state_->checked_answer(best);
+    }
     if (!errors.empty()) return fail(std::move(errors));
     if (!found.empty()) {
         return fail(complaint("language.onnx_version",

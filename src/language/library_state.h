@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <tuple>
 #include <string_view>
 #include <vector>
 
@@ -42,6 +43,9 @@ struct Library::State {
     std::vector<std::unique_ptr<FolderFile>> folder_files;  // in the order of look-up
     std::vector<UserLibrary> libraries;                     // in the order added
     std::map<const Template*, Diagnostics> checked;         // compositions, with what is wrong with them
+    std::map<std::tuple<std::string, std::string, int64_t>, const Template*> onnx_found;  // by domain, name, opset
+
+    void forget_answers() { checked.clear(), onnx_found.clear(); }
 
     static const LoadedFile* open(FolderFile& file);
     static const Template* find_in_library(const UserLibrary& library, const std::string& name);

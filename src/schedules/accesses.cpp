@@ -10,6 +10,7 @@ namespace {
 
 // Operands have smaller ids than what is made of them: `seen` is as long as the root's.
 void collect_reads(Expr e, bool address, std::vector<std::array<bool, 2>>& seen, std::vector<ReadAccess>& reads) {
+    if (!e->has_reads) return;
     auto& mark = seen[e->id][address];
     if (mark) return;
     mark = true;
@@ -29,10 +30,8 @@ std::vector<ReadAccess> reads_of(Expr root) {
 }
 
 bool reads_tensor(Expr root, TensorIndex tensor) {
-    return std::ranges::any_of(reads_of(root), [&](const ReadAccess& read) { return read.tensor == tensor; });
+    return std::ranges::any_of(expr::reads_below(root), [&](Expr read) { return read->tensor() == tensor; });
 }
-
-bool contains_read(Expr root) { return !reads_of(root).empty(); }
 
 std::vector<Expr> values_of(Expr root) {
     std::vector<Expr> values, open = {root};
@@ -59,7 +58,7 @@ namespace {
 
 // A coordinate, or what is worked out of coordinates alone, such as a step's place among those that are kept in turn.
 bool is_place(Expr e) {
-    return e->is_coordinate() || (e->kind == Kind::scalar && e->dtype == DType::int64 && !contains_read(e));
+    return e->is_coordinate() || (e->kind == Kind::scalar && e->dtype == DType::int64 && !e->has_reads);
 }
 
 }  // namespace
@@ -122,7 +121,7 @@ AxisId lone_axis(Expr coordinate) {
 AxisId plain_axis(Expr coordinate) { return coordinate->kind == Kind::variable ? coordinate->axis() : no_id; }
 
 std::optional<Interval> interval(const Kernel& kernel, Expr coordinate) {
-    if (contains_read(coordinate)) return std::nullopt;
+    if (coordinate->has_reads) return std::nullopt;
     auto is_empty = [&](Expr e) { return e->kind == Kind::variable && kernel.axis(e->axis()).extent == 0; };
     if (std::ranges::any_of(expr::walk(coordinate), is_empty)) return Interval{0, -1};
     const Interval range = expr::interval(coordinate);

@@ -24,7 +24,6 @@ struct ReadAccess {
 // Operands first.
 std::vector<ReadAccess> reads_of(Expr root);
 bool reads_tensor(Expr root, TensorIndex tensor);
-bool contains_read(Expr root);
 // Each value under `root` once: itself, operands, and what coordinates are made of besides axes.
 std::vector<Expr> values_of(Expr root);
 // About how many instructions `root` is for a vector along the axis; coordinates that all lanes share do not count.

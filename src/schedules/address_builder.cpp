@@ -72,7 +72,7 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
 
 // Memory decides where it lies.
 bool ExpressionBuilder::is_checked(TensorIndex tensor, const CoordinateParts& coordinate) const {
-    auto reads = [](const auto& part) { return contains_read(part.first); };
+    auto reads = [](const auto& part) { return part.first->has_reads; };
     return !trusts_data_ && tensor != trusted_ && std::ranges::any_of(coordinate.values, reads);
 }
 

@@ -33,7 +33,7 @@ public:
         if (!repeats) return std::nullopt;
         Asked asked;
         for (size_t d = 0; d < e.left.size(); d++) {
-            if (!contains_read(e.left[d])) continue;
+            if (!e.left[d]->has_reads) continue;
             if (!is_same_in_steps(e, e.left[d])) return std::nullopt;
             asked.updated.push_back({e.left[d], kernel_.tensor(e.tensor).dimensions[d].extent});
         }
@@ -54,7 +54,7 @@ private:
     bool add_places(const KernelEquation& e, Expr read, Asked& asked) const {
         for (size_t d = 0; d < read->parts().size(); d++) {
             const Expr coordinate = read->parts()[d];
-            if (!contains_read(coordinate)) continue;
+            if (!coordinate->has_reads) continue;
             if (read->tensor() == e.tensor && coordinate == e.left[d]) continue;
             if (!is_same_in_steps(e, coordinate)) return false;
             asked.checked.push_back({coordinate, kernel_.tensor(read->tensor()).dimensions[d].extent});

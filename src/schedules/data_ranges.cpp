@@ -34,16 +34,16 @@ bool is_readable(const Kernel& kernel, Expr value) {
         if (e->kind != Kind::read) continue;
         if (kernel.tensor(e->tensor()).role == KernelTensor::Role::local) return false;
         for (Expr coordinate : coordinates_of(e))
-            if (contains_read(coordinate)) return false;
+            if (coordinate->has_reads) return false;
     }
-    return contains_read(value);
+    return value->has_reads;
 }
 
 std::optional<DataBound> bound_of(const Kernel& kernel, const PhaseGroup& group, Expr condition) {
     if (condition->kind != Kind::scalar || condition->parts().size() != 2) return std::nullopt;
     Expr axis_side = condition->parts()[0], value = condition->parts()[1];
     ScalarOp op = condition->op;
-    if (contains_read(axis_side)) {
+    if (axis_side->has_reads) {
         std::swap(axis_side, value);
         op = op == ScalarOp::less            ? ScalarOp::greater
              : op == ScalarOp::less_equal    ? ScalarOp::greater_equal
@@ -51,7 +51,7 @@ std::optional<DataBound> bound_of(const Kernel& kernel, const PhaseGroup& group,
              : op == ScalarOp::greater_equal ? ScalarOp::less_equal
                                              : op;
     }
-    if (axis_side->dtype != DType::int64 || contains_read(axis_side) || !is_readable(kernel, value))
+    if (axis_side->dtype != DType::int64 || axis_side->has_reads || !is_readable(kernel, value))
         return std::nullopt;
     const CoordinateParts parts = parts_of(axis_side);
     if (!parts.values.empty() || parts.axes.size() != 1 || parts.axes[0].second != 1) return std::nullopt;

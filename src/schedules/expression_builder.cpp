@@ -170,7 +170,7 @@ bool takes_turns(Expr coordinate, int64_t places) {
 // Something that is read may lie outside. Else a value is one whatever guards it: choices in choices stay small.
 bool ExpressionBuilder::asks_guard(Expr v) {
     if (const auto known = asks_guard_.find(v->id); known != asks_guard_.end()) return known->second;
-    bool asks = !trusts_data_ && v->is_read() && std::ranges::any_of(coordinates_of(v), contains_read);
+    bool asks = !trusts_data_ && v->is_read() && std::ranges::any_of(coordinates_of(v), &expr::Interned::has_reads);
     if (v->kind == Kind::read)
         asks = asks || !is_inside(v);
     else
@@ -184,7 +184,7 @@ bool ExpressionBuilder::is_inside(Expr read) const {
     const KernelTensor& t = assembly_.kernel.tensor(read->tensor());
     for (size_t d = 0; d < t.dimensions.size(); d++) {
         if (cleared_.contains({read->id, d}) || takes_turns(read->parts()[d], t.dimensions[d].extent)) continue;
-        if (trusts_data_ && contains_read(read->parts()[d])) continue;
+        if (trusts_data_ && read->parts()[d]->has_reads) continue;
         const auto range = interval(assembly_.kernel, read->parts()[d]);
         const BufferDimension& dimension = t.dimensions[d];
         if (!range || !range->within(-dimension.margin_before, dimension.extent + dimension.margin_after - 1))
@@ -236,7 +236,7 @@ ExpressionId ExpressionBuilder::guarded_read(Expr v, ExpressionId guard) {
     }
     if (inside < 0) return load(v, no_id);
     // Where it is inside, a place that no data say costs nothing to read, wanted or not: what branches share is one.
-    const bool plain = std::ranges::none_of(coordinates_of(v), contains_read);
+    const bool plain = std::ranges::none_of(coordinates_of(v), &expr::Interned::has_reads);
     ExpressionId loaded = load(v, plain ? inside : conjunction(guard, inside));
     ExpressionId otherwise = value(v->parts().back(), guard);
     if (is_zero(assembly_.result.tree.expression(otherwise))) return loaded;

@@ -109,7 +109,7 @@ private:
                 if (!scope.contains(axis)) error("schedules.scope", "an axis on the left is not the equation's", name);
             }
             // Of a scan's step alone it may: steps are kept in turn.
-            if (!parts.values.empty() && !e.update && !(e.ordered >= 0 && !contains_read(c)))
+            if (!parts.values.empty() && !e.update && !(e.ordered >= 0 && !c->has_reads))
                 error("schedules.scope", "a left side depends on a value", name);
         }
         scope.insert(e.reduced.begin(), e.reduced.end());

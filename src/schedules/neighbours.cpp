@@ -45,7 +45,7 @@ private:
     // Innermost first: what is taken of it may be taken of another one.
     Expr undecided(Expr read) const {
         for (Expr coordinate : coordinates_of(read)) {
-            if (contains_read(coordinate)) continue;
+            if (coordinate->has_reads) continue;
             for (Expr e : expr::operands_first(coordinate)) {
                 const bool chooses = e->kind == Kind::minimum || e->kind == Kind::maximum || e->kind == Kind::modulo;
                 if (chooses && depends_on(e, axis_)) return e;

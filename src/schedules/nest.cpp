@@ -82,7 +82,7 @@ bool Nest::may_repeat_lanes() const {
         if (movements.of(made.tensor, made.left, group_.lanes) != Movement::unit) return false;
         for (const ReadAccess& read : reads_of(right(equations[reader]))) {
             if (!is_plain(movements.of(read.value, group_.lanes))) return false;
-            if (std::ranges::any_of(coordinates_of(read.value), contains_read))
+            if (std::ranges::any_of(coordinates_of(read.value), &expr::Interned::has_reads))
                 return false;  // checked where lanes ask
             for (size_t writer = 0; writer < equations.size(); writer++) {
                 const KernelEquation& written = equation(equations[writer]);

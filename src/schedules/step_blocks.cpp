@@ -110,7 +110,7 @@ bool BlockCutter::lies_along(TensorIndex index, const std::vector<Expr>& coordin
             along = true;
         else if (moved_axis(coordinates[d], false) == scan.lanes && tensor.dimensions[d].stride != 1 && !apart)
             apart = true;
-        else if (!coordinates[d]->axes.empty() || contains_read(coordinates[d]))
+        else if (!coordinates[d]->axes.empty() || coordinates[d]->has_reads)
             return false;
     }
     return along && apart;

@@ -35,7 +35,7 @@ Expr replaced(const KernelEquation& e) {
 // c < 0 of plain axes, or what memory decides.
 bool is_asked(Expr e) {
     if (e->kind == Kind::negative) return true;
-    return is_bool(e->dtype) && e->kind != Kind::select && !is_logic(e) && contains_read(e);
+    return is_bool(e->dtype) && e->kind != Kind::select && !is_logic(e) && e->has_reads;
 }
 
 std::vector<Change> changes_of(const Kernel& kernel, const KernelEquation& e) {

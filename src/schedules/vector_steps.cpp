@@ -99,7 +99,7 @@ bool ScanInParts::is_read_elsewhere(TensorIndex tensor) const {
 // Makes all of its own tensor's steps, at the same points as the others.
 bool ScanInParts::is_plain(const KernelEquation& e) {
     if (e.reducer || e.update || !same_axes(e.axes, others_)) return false;
-    return std::ranges::none_of(e.left, [](Expr c) { return contains_read(c); });
+    return std::ranges::none_of(e.left, [](Expr c) { return c->has_reads; });
 }
 
 // A state that has one place holds the step before until its equation has run.

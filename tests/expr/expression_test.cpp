@@ -188,6 +188,29 @@ TEST_F(ArenaTest, DeepExpressionsNeedNoDeepStack) {
     EXPECT_EQ(walk(moved).size(), 200002u);
 }
 
+TEST_F(ArenaTest, ReadsBelowAreTheReadsOfAWalk) {
+    std::mt19937 random(1);
+    std::vector<Expr> values = {arena.real(DType::float32, 1), arena.real(DType::float32, 2)}, places = {axis(10), axis(20)};
+    const auto any_of = [&](const std::vector<Expr>& list) { return list[random() % list.size()]; };
+    for (int k = 0; k < 400; k++) {
+        switch (random() % 4) {
+        case 0: places.push_back(arena.add(any_of(places), any_of(places), static_cast<int64_t>(random() % 5) - 2)); break;
+        case 1: {
+            Expr index = arena.read(TensorIndex(0), DType::int64, {any_of(places)});
+            places.push_back(index);
+            break;
+        }
+        case 2: values.push_back(arena.read(TensorIndex(1 + random() % 3), DType::float32, {any_of(places)})); break;
+        default: values.push_back(arena.scalar(ScalarOp::multiply, DType::float32, {any_of(values), any_of(values)}));
+        }
+        const Expr last = random() % 2 ? values.back() : places.back();
+        std::vector<Expr> expected = walk(last);
+        std::erase_if(expected, [](Expr e) { return !e->is_read(); });
+        EXPECT_EQ(reads_below(last), expected);
+        EXPECT_EQ(last->has_reads, !expected.empty());
+    }
+}
+
 TEST(AsWritten, NothingIsDecidedByExtents) {
     Arena arena(Building::as_written);
     auto axis = [&](int64_t extent) { return arena.axis_value(arena.add_axis({.name = "a", .extent = extent})); };
