@@ -248,6 +248,8 @@ def undefined(case):
         return "a number outside the range of the type"
     if case.operator == "Gelu" and case.inputs["X"].size and case.inputs["X"].max() < -3:
         return "what float32 leaves of 1 + erf(x) where erf(x) is nearly -1"
+    if case.attributes.get("epsilon", 0) < 0:
+        return "what is left of a variance less a number"
     same = case.attributes.get("auto_pad", "NOTSET").startswith("SAME")
     if same and max(case.attributes.get("strides", [1])) > 1 and case.operator == "Conv":
         return "padding below zero where strides are longer than windows: each runtime crops elsewhere"
