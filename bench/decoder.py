@@ -44,10 +44,7 @@ def opened(engine, path, threads):
         import heddle
         heddle.use_cache(None)
         return heddle.InferenceSession(path, threads=threads)
-    import onnxruntime
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return run_peer.onnxruntime_session(path, threads)
 
 
 def said(session, tokens):

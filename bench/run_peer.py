@@ -19,12 +19,16 @@ def resident(name):
     return 0
 
 
-def onnxruntime_runner(path, feeds, threads):
+def onnxruntime_session(path, threads):
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def onnxruntime_runner(path, feeds, threads):
+    session = onnxruntime_session(path, threads)
     return lambda: session.run(None, feeds)
 
 

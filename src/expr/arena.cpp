@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cassert>
-#include <unordered_set>
 
 #include "expr/arena_interval.h"
 #include "expr/arena.h"

@@ -1,8 +1,10 @@
 """Operators of ONNX Runtime's own domain. It is the only peer; a result that floats are rounded to may be one unit off."""
+import dataclasses
 import functools
 
 import numpy as np
 
+import case as cases
 from case import Case
 
 F, I8, U8 = np.float32, np.int8, np.uint8
@@ -131,15 +133,24 @@ def few_bits(r):
 
 
 def lstm(r):
+    """What is right is ONNX Runtime's LSTM of floats with these weights; its own operator rounds inputs and states as well."""
     steps, batch, inner, hidden, dirs = size(r), size(r, 3), size(r), size(r), int(r.integers(1, 3))
     dims = [dirs, 4 * hidden] if r.integers(2) else [dirs]
     scales = [r.uniform(0.001, 0.01, dims).astype(F) for _ in range(2)]
-    return case("DynamicQuantizeLSTM", {"x": floats(r, steps, batch, inner), "w": bytes_(r, I8, dirs, inner, 4 * hidden),
+    made = case("DynamicQuantizeLSTM", {"x": floats(r, steps, batch, inner), "w": bytes_(r, I8, dirs, inner, 4 * hidden),
                                         "r": bytes_(r, I8, dirs, hidden, 4 * hidden),
                                         "bias": floats(r, dirs, 8 * hidden) if r.integers(2) else None, "lens": None, "h": None,
                                         "c": None, "p": None, "w_scale": scales[0], "w_zero": np.zeros(dims, I8),
                                         "r_scale": scales[1], "r_zero": np.zeros(dims, I8)},
-                {"hidden_size": hidden, "direction": ("forward", "bidirectional")[dirs - 1]}, ("y", "h", "c"), tolerance=0.1)  # the runtime rounds inputs and states to 8 bits
+                {"hidden_size": hidden, "direction": ("forward", "bidirectional")[dirs - 1]}, ("y", "h", "c"), tolerance=2e-5)
+    given = made.inputs
+    per_row = [scale[:, None] if len(dims) == 2 else scale[:, None, None] for scale in scales]
+    w, own = (np.swapaxes(given[name].astype(F) * scale, 1, 2) for name, scale in zip("wr", per_row))
+    plain = Case("LSTM", 14, {"x": given["x"], "w": w, "r": own, "bias": given["bias"]}, made.attributes, made.outputs)
+    made.truth = cases.runtime(plain.model(), plain)
+    rounded = cases.runtime(made.model(), made)
+    made.notes["far"] = bool(cases.compare(rounded, made.truth, dataclasses.replace(made, tolerance=0.1)))
+    return made
 
 
 def fused_matmul(r):
@@ -216,4 +227,6 @@ FORMS = {
     "EmbedLayerNormalization": embed, "com.microsoft.Attention": attention, "MultiHeadAttention": heads, "FusedConv": fused_conv,
 }
 
-DIFFERENCES = []
+DIFFERENCES = [
+    ("DynamicQuantizeLSTM", "ONNX Runtime", lambda case: not case.notes["far"], "rounds inputs and states to 8 bits: near the floats, not equal"),
+]
