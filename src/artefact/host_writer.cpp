@@ -178,7 +178,7 @@ private:
                             v, value.type.shape.size(), dlpack_type_text(value.type.dtype), v);
             if (!value.constant) continue;
             for (size_t d = 0; d < value.type.shape.size(); d++)
-                text_ += fmt::format("    state->shape[{}][{}] = {};\n", v, d, value.type.shape[d].value);
+                text_ += fmt::format("    state->shape[{}][{}] = {};\n", v, d, value.type.shape[d].value());
             text_ += fmt::format("    state->tensor[{0}].data = (void*)constant_{0};\n", v);
         }
         text_ += "}\n";

@@ -44,7 +44,7 @@ public:
         number(plan_.workspace_bytes);
         number(std::max(plan_.scratch_bytes, least_scratch));
         for (const TensorType& type : plan_.output_types)
-            for (const Size& size : type.shape) number(size.value);
+            for (const Size& size : type.shape) number(size.value());
         for (const plan::Batch& batch : plan_.run) {
             for (size_t i = 0; i < batch.size(); i++) add_launch(batch[i], i + 1 == batch.size());
         }
@@ -177,7 +177,7 @@ private:
             if (v == 0) {
                 std::vector<int64_t>& sizes = output_sizes_.emplace_back();
                 for (const TensorType& type : plan->output_types)
-                    for (const Size& extent : type.shape) sizes.push_back(extent.value);
+                    for (const Size& extent : type.shape) sizes.push_back(extent.value());
             }
             auto prepared = runtime::prepare_here(*plan, host_, kernels_, pool_, prepared_);
             if (!prepared) return fail(std::move(prepared.error()));
@@ -221,8 +221,8 @@ private:
                 if (!axis) return fail(std::move(axis.error()));
                 input.axes.push_back(*axis);
                 if (*axis < 0) continue;
-                bound.insert(size.origin->text());
-                input.sizes[input.axes.size() - 1] = size.origin->text();
+                bound.insert(size.origin()->text());
+                input.sizes[input.axes.size() - 1] = size.origin()->text();
             }
         }
         for (size_t i = 0; i < plan.output_types.size(); i++)
@@ -235,12 +235,12 @@ private:
 
     // The number of the dimension whose size it is; -1: it is always the same.
     Result<int32_t> axis_of(const Size& size, const Argument& input) const {
-        if (!size.origin) return -1;
-        const std::string text = size.origin->text();
+        if (!size.origin()) return -1;
+        const std::string text = size.origin()->text();
         const std::vector<Dimension>& dimensions = program_.grid.dimensions();
         const auto found = std::ranges::find(dimensions, text, &Dimension::name);
         if (found != dimensions.end()) return static_cast<int32_t>(found - dimensions.begin());
-        if (size.origin->kind() == Origin::Kind::name) return -1;
+        if (size.origin()->kind() == Origin::Kind::name) return -1;
         return not_open(text, fmt::format("'{}' of input '{}'", text, input.name));
     }
 

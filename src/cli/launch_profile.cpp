@@ -90,7 +90,7 @@ Result<Json> launches_json(const Graph& graph, const plan::Plan& plan, const Lau
         }
         row.update({{"layout", time.layout},
                     {"kernel", time.tree},
-                    {"tasks", i < launches.size() ? launches[i]->tasks : 0},
+                    {"tasks", i < launches.size() ? launches[i]->tasks.number() : 0},
                     {"threads", threads},
                     {"runs", profile.runs},
                     {"microseconds", time.microseconds},

@@ -29,9 +29,9 @@ bool CheckedIndices::fail_in(Expr value, Expr read, const auto& fails) const {
 }
 
 bool CheckedIndices::fail_in(Expr value) const {
-    return fail_in(value, read_, [&](Expr node, size_t k, Expr index, int64_t extent) {
+    return fail_in(value, read_, [&](Expr node, size_t k, Expr index, const Size& extent) {
         const Expr coordinate = node->parts()[k];
-        const int64_t own = system_.tensor(node->tensor()).shape[k];
+        const Size own = system_.tensor(node->tensor()).shape[k];
         if (coordinate == index) return own == extent;
         return coordinate->kind == Kind::floor_divide && coordinate->parts()[0] == index &&
                checked_multiply(own, coordinate->integer) == extent;
@@ -47,12 +47,12 @@ Expr CheckedIndices::sent_far() const {
 }
 
 bool CheckedIndices::far_in(Expr value, Expr sent) const {
-    return fail_in(value, sent, [&](Expr node, size_t k, Expr index, int64_t) {
+    return fail_in(value, sent, [&](Expr node, size_t k, Expr index, const Size&) {
         const Expr coordinate = node->parts()[k];
         if (system_.tensor(node->tensor()).shape[k] > far_index_reach) return false;
         const bool divided = coordinate->kind == Kind::floor_divide;
         const auto form = linear_form(divided ? coordinate->parts()[0] : coordinate);
-        const int64_t factor = form.coefficient(index);
+        const Size factor = form.coefficient(index);
         const auto range = [&](Expr atom) { return atom == index ? Interval::point(0) : interval(atom); };
         return (divided ? factor > 0 : factor != 0) &&
                interval_of(form, range).within(-far_index_reach, far_index_reach);

@@ -21,7 +21,7 @@ public:
     bool far_in(Expr value, Expr sent) const;
 
 private:
-    int64_t extent(size_t dimension) const { return system_.tensor(read_->tensor()).shape[dimension]; }
+    Size extent(size_t dimension) const { return system_.tensor(read_->tensor()).shape[dimension]; }
     bool fail_in(Expr value, Expr read, const auto& fails) const;
 
     System& system_;

@@ -12,7 +12,7 @@ namespace heddle::equations {
 // An axis of one equation that is not reduced, with its extents.
 struct AxisSlot {
     AxisId axis = no_id;
-    int64_t extent = 1;
+    Size extent = 1;
     double hint = 1;       // at the size class's representative: costs look at this one
     bool ordered = false;  // of a scan: never common
 };

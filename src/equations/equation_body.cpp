@@ -75,7 +75,7 @@ private:
         }
         if (!stands_in(e->kind, Stage::body)) {
             const bool divides = e->kind == Kind::floor_divide || e->kind == Kind::modulo;
-            if (divides || e->kind == Kind::negative) operands.push_back(integer(divides ? e->integer : 0));
+            if (divides || e->kind == Kind::negative) operands.push_back(integer(divides ? e->integer : Size(0)));
             return scalar(operation_of(*e), e->dtype, std::move(operands));
         }
         Node node = *e;

@@ -193,7 +193,7 @@ std::string print(const System& system, const Partition& partition) {
                 axes += fmt::format(" {}.{}", system.tensor(system.equation(equation).tensor).name,
                                     system.arena->axis(axis).name);
             }
-            fmt::format_to(out, "  common {}:{}\n", common.extent, axes);
+            fmt::format_to(out, "  common {}:{}\n", common.extent.number(), axes);
         }
         for (int32_t index : kernel.equations) {
             const Equation& equation = system.equation(index);

@@ -21,7 +21,7 @@ struct Kernel {
     // The common axes T, outermost first. Entry t has one axis of each equation that has it (or -1): its tasks are
     // independent over T.
     struct CommonAxis {
-        int64_t extent = 1;
+        Size extent = 1;
         std::map<int32_t, AxisId> axis_of;  // equation -> axis
     };
     std::vector<CommonAxis> common;

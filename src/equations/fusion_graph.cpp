@@ -14,11 +14,7 @@ namespace {
 
 double bytes_of_tensor(const System& system, const SystemTensor& tensor) {
     double elements = 1;
-    for (size_t d = 0; d < tensor.shape.size(); d++) {
-        const bool named = d < tensor.sizes.size() && tensor.sizes[d].named();
-        elements *= static_cast<double>(
-            named ? tensor.sizes[d].origin->evaluate(system.representatives, tensor.shape[d]) : tensor.shape[d]);
-    }
+    for (const Size& size : tensor.shape) elements *= static_cast<double>(size.at(system.representatives));
     if (!tensor.equations.empty()) {
         elements = 0;
         for (int32_t index : tensor.equations) elements += hint_points(*system.arena, system.equation(index).axes);
@@ -63,7 +59,7 @@ void NodeBuilder::add_slots(FusionNode& node, const Equation& equation, const st
     const Arena& arena = *system_.arena;
     node.first_slot = static_cast<int32_t>(graph_.slots.size());
     for (AxisId axis : equation.axes) {
-        if (arena.extent(axis) == 1 && !arena.axis(axis).named) continue;
+        if (arena.extent(axis).same_as(1) && !arena.axis(axis).named) continue;
         if (scatter && scatter->chooses(axis)) continue;
         graph_.slots.push_back(
             {axis, arena.extent(axis), static_cast<double>(arena.hint(axis)), axis == equation.ordered});
@@ -92,14 +88,14 @@ void NodeBuilder::add_links(FusionNode& node, const Equation& equation, Expr rea
     const bool alone = maker_of(system_, read) == producer.equation;  // every element read is this equation's
     for (size_t d = 0; d < made.left.size(); d++) {
         const bool uncut = box.start[d] == 0 && box.end[d] == tensor.shape[d];
-        const int64_t offset = linear_form(made.left[d]).constant;
+        const Size offset = linear_form(made.left[d]).constant;
         Expr coordinate = arena.add(read->parts()[d], arena.integer(-offset));
         const auto digits = digits_of(made.left[d]);
         for (size_t k = 0; k < digits.size(); k++) {
             const int32_t slot = slot_of(producer, digits[k].axis);
             if (slot < 0) continue;
             Expr value = arena.floor_divide(coordinate, digits[k].radix);
-            if (k > 0) value = arena.modulo(value, std::max<int64_t>(arena.extent(digits[k].axis), 1));
+            if (k > 0) value = arena.modulo(value, std::max<Size>(arena.extent(digits[k].axis), 1));
             AxisLink link{maker, slot, -1};
             if ((alone || uncut) && value->kind == Kind::variable) {
                 const AxisId axis = value->axes[0];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "equations/pass_support.h"
 #include "expr/arena_interval.h"
 
 namespace heddle::equations {
@@ -43,8 +44,9 @@ public:
         if (in_place && first <= 1) kept.places = 1;
         if (kept.places <= few_places) return kept;
         kept.places = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(kept.places)));
-        const int64_t steps = std::max<int64_t>(1, system_.arena->extent(step->ordered));
-        const bool is_worth_it = kept.places <= most_places && step->points(*system_.arena) / steps >= row_of_many;
+        const double rows = hint_points(*system_.arena, step->axes) * hint_points(*system_.arena, step->reduced) /
+                            static_cast<double>(std::max<int64_t>(1, system_.arena->hint(step->ordered)));
+        const bool is_worth_it = kept.places <= most_places && rows >= row_of_many;
         return is_worth_it && kept.places < info.shape[kept.dimension] ? kept : KeptSteps{};
     }
 
@@ -102,8 +104,10 @@ private:
             return step && *step <= 0 ? std::optional(-*step) : std::nullopt;
         }
         const bool fixed = is_fixed(at) && interval(at).known();
-        const int64_t last = linear_form(made.left[dimension]).constant + system_.arena->extent(made.ordered) - 1;
-        return fixed && at->low <= last ? std::optional(last - at->low) : std::nullopt;
+        if (!fixed) return std::nullopt;
+        const Size last = linear_form(made.left[dimension]).constant + system_.arena->extent(made.ordered) - 1;
+        const Size age = last - at->low;
+        return !age.named() && age >= 0 ? std::optional(age.number()) : std::nullopt;
     }
 
     // The step before is read where this one then is written, or by an equation that is done by then. Such a reader of

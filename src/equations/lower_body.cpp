@@ -52,7 +52,7 @@ void BodyLowering::classify() {
 
 bool BodyLowering::has_axis(VariableId id) const {
     const heddle::Variable& variable = body_.variable(id);
-    return variable.extent.value != 1 || variable.extent.named() ||
+    return !variable.extent.same_as(1) ||
            variable.kind == heddle::Variable::Kind::ordered || indexed_by_data_.contains(id);
 }
 
@@ -60,16 +60,16 @@ AxisId BodyLowering::axis_of(VariableId id) {
     auto [it, added] = axes_.try_emplace(id, no_id);
     if (added) {
         const Variable& variable = body_.variable(id);
-        Axis axis{.name = variable.name, .extent = variable.extent.value, .named = variable.extent.named()};
+        Axis axis{.name = variable.name, .extent = variable.extent, .named = variable.extent.named()};
         if (axis.named) {
-            axis.factor = variable.extent.origin->constant_factor();
-            axis.hint = variable.extent.origin->evaluate(state_.system.representatives, variable.extent.value);
-            const Interval extents = variable.extent.origin->within_class(state_.system.representatives);
-            if (extents.known_high()) axis.most = extents.high;
+            axis.factor = variable.extent.origin()->constant_factor();
+            axis.hint = variable.extent.at(state_.system.representatives);
+            const Interval extents = variable.extent.origin()->within_class(state_.system.representatives);
+            if (extents.known_high()) axis.most = extents.high.number();
         }
         if (variable.kind == heddle::Variable::Kind::ordered) {
             // Steps stay steps: never dropped at one, cut or merged.
-            if (!axis.named) axis.most = axis.extent;
+            if (!axis.named) axis.most = axis.extent.number();
             axis.named = true;
             axis.factor = 1;
         }
@@ -205,17 +205,17 @@ Expr BodyLowering::convert_read(const Node& node, Expr condition, bool) {
                                     : arena_.literal(node.dtype, value.integer_at(0), false);
     }
     std::vector<Expr> coordinates;
-    const auto extents = state_.graph.tensor(source).type.extents();
+    const std::vector<Size>& extents = state_.graph.tensor(source).type.shape;
     for (size_t d = 0; d < rank; d++)
         coordinates.push_back(guarded ? need(node.operands[d], condition, true)
                                       : coordinate(node.operands[d], condition, extents[d]));
     Expr otherwise = guarded ? need(node.operands.back(), condition, false) : nullptr;
     if (!missing_.empty()) return nullptr;
     if (tensor < 0) tensor = state_.tensor(source);
-    const std::vector<int64_t>& shape = state_.system.tensor(tensor).shape;
+    const std::vector<Size>& shape = state_.system.tensor(tensor).shape;
     // The only element of an unnamed dimension of extent one, if it is no index from data: that may lie outside.
     for (size_t d = 0; d < rank && !guarded; d++) {
-        const bool one = shape[d] == 1 && !state_.system.tensor(tensor).sizes[d].named();
+        const bool one = shape[d].same_as(1);
         if (one && !has_data_[static_cast<size_t>(node.operands[d])]) coordinates[d] = arena_.integer(0);
     }
     Expr read = guarded ? arena_.guarded_read(tensor, node.dtype, coordinates, otherwise, shape)
@@ -236,7 +236,7 @@ bool BodyLowering::is_at_data(const Node& read) const {
     return std::ranges::any_of(read.operands, [&](NodeId node) { return has_data_[static_cast<size_t>(node)]; });
 }
 
-Expr BodyLowering::coordinate(NodeId node, Expr condition, int64_t extent) {
+Expr BodyLowering::coordinate(NodeId node, Expr condition, const Size& extent) {
     Expr made = need(node, condition, true);
     const auto at = static_cast<size_t>(node);
     const bool safe = !made || !computed_[at] || has_data_[at] || interval(made).within(0, extent - 1);
@@ -299,8 +299,7 @@ TensorIndex BodyLowering::state_tensor(int32_t index) {
     for (size_t i = 0; i < state.variables.size(); i++) {
         if (!has_axis(state.variables[i])) continue;
         const Size& extent = body_.variable(state.variables[i]).extent;
-        tensor.sizes.push_back(i == 0 ? extent + Size(1) : extent);
-        tensor.shape.push_back(tensor.sizes.back().value);
+        tensor.shape.push_back(i == 0 ? extent + 1 : extent);
     }
     it->second = state_.system.add_tensor(std::move(tensor));
     Scan& scan = scans_[state.variables[0]];

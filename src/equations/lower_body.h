@@ -84,7 +84,7 @@ private:
     AxisId axis_of(VariableId variable);
     bool has_axis(VariableId variable) const;
     // A coordinate of a read; one that is computed is checked when it runs, where it may lie outside.
-    Expr coordinate(NodeId node, Expr condition, int64_t extent);
+    Expr coordinate(NodeId node, Expr condition, const Size& extent);
     // Whether a coordinate is from data: it is checked when it runs, however few elements there are.
     bool is_at_data(const Node& read) const;
     // What the body's `read` was made.

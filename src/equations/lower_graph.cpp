@@ -92,8 +92,7 @@ TensorIndex LoweringState::tensor(TensorId id) {
     SystemTensor made;
     made.name = source.name;
     made.dtype = source.type.dtype;
-    made.sizes = source.type.shape;
-    made.shape = source.type.extents();
+    made.shape = source.type.shape;
     made.graph_tensor = id;
     made.operation = source.producer;
     if (source.constant) {

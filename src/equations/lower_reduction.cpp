@@ -180,12 +180,11 @@ Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
         for (AxisId axis : draft.axes) {
             const auto variable =
                 std::find_if(axes_.begin(), axes_.end(), [&](const auto& pair) { return pair.second == axis; });
-            tensor.sizes.push_back(body_.variable(variable->first).extent);
-            tensor.shape.push_back(tensor.sizes.back().value);
+            tensor.shape.push_back(body_.variable(variable->first).extent);
         }
         it->second = state_.system.add_tensor(std::move(tensor));
         if (dtype == DType::int64 && draft.reducer && is_argument(*draft.reducer)) {
-            const int64_t terms = count_of_terms(arena_, draft.reduced);  // as a coordinate one's number is inside
+            const Size terms = count_of_terms(arena_, draft.reduced);  // as a coordinate one's number is inside
             if (terms > 0) arena_.declare_range(it->second, 0, terms - 1);
         }
         state_.system.add_equation(equation_of(it->second, at, draft));

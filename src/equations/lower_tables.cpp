@@ -144,8 +144,8 @@ Expr TableMaker::table_read(Expr e) {
            std::string(reinterpret_cast<const char*>(outputs[0].data()), static_cast<size_t>(outputs[0].byte_size()));
     auto found = tables_.find(key);
     if (found == tables_.end()) {
-        SystemTensor tensor{.name = "table", .kind = SystemTensor::Kind::constant, .dtype = e->dtype, .shape = shape};
-        for (int64_t extent : shape) tensor.sizes.emplace_back(extent);
+        SystemTensor tensor{.name = "table", .kind = SystemTensor::Kind::constant, .dtype = e->dtype};
+        tensor.shape.assign(shape.begin(), shape.end());
         tensor.constant = outputs[0];
         found = tables_.emplace(key, system_.add_tensor(std::move(tensor))).first;
     }

@@ -195,7 +195,6 @@ Expr TurnSplitter::named(int32_t from, const char* suffix, const std::vector<Axi
     };
     std::vector<Expr> at;
     for (AxisId axis : axes) {
-        tensor.sizes.push_back(size_of_axis(system_, system_.equation(from), axis));
         tensor.shape.push_back(arena_.extent(axis));
         at.push_back(arena_.axis_value(axis));
         made.axes.push_back(own(axis));

@@ -62,7 +62,6 @@ private:
             made.axes.push_back(fresh);
             made.left.push_back(own[axis]);
             at.push_back(arena_.axis_value(axis));
-            tensor.sizes.push_back(size_of_axis(system_, user, axis));
             tensor.shape.push_back(arena_.extent(axis));
         }
         made.tensor = system_.add_tensor(std::move(tensor));

@@ -191,7 +191,6 @@ private:
             made.left.push_back(arena_.axis_value(own));
             at.push_back(arena_.axis_value(axis));
             tensor.shape.push_back(arena_.extent(axis));
-            tensor.sizes.push_back(size_of_axis(system_, equation, axis));
         }
         made.right = arena_.substitute(value, renaming);
         made.tensor = system_.add_tensor(std::move(tensor));

@@ -111,7 +111,6 @@ TensorIndex make_name(System& system, const Occurrence& occurrence, const std::v
         equation.axes.push_back(own);
         equation.left.push_back(arena.axis_value(own));
         tensor.shape.push_back(axis.extent);
-        tensor.sizes.push_back(size_of_axis(system, system.equation(occurrence.equation), occurrence.axes[position]));
     }
     equation.right = arena.substitute(occurrence.expression, renaming);
     equation.tensor = system.add_tensor(std::move(tensor));

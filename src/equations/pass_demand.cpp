@@ -140,7 +140,7 @@ private:
             if (e->kind == Kind::negative || e->kind == Kind::inside) add(e->parts()[0]);
             if (e->kind == Kind::inside) add(arena_.add(e->parts()[0], arena_.integer(-e->integer)));
             if (e->kind != Kind::guarded_read) continue;
-            const std::vector<int64_t>& shape = system_.tensor(e->tensor()).shape;
+            const std::vector<Size>& shape = system_.tensor(e->tensor()).shape;
             for (size_t d = 0; d < shape.size(); d++) {
                 add(e->parts()[d]);
                 add(arena_.add(e->parts()[d], arena_.integer(-shape[d])));

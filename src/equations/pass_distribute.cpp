@@ -170,9 +170,7 @@ TensorIndex tensor_of_piece(System& system, int32_t index) {
     tensor.prepared = whole.prepared;
     tensor.operation = whole.operation;
     for (size_t d = 0; d < whole.shape.size(); d++) {
-        const int64_t extent = box.end[d] - box.start[d];
-        tensor.shape.push_back(extent);
-        tensor.sizes.push_back(extent == whole.shape[d] && d < whole.sizes.size() ? whole.sizes[d] : Size(extent));
+        tensor.shape.push_back(box.end[d] - box.start[d]);
     }
     const TensorIndex made = system.add_tensor(std::move(tensor));
     Equation equation = system.equation(index);

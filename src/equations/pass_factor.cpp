@@ -27,7 +27,7 @@ public:
 
 private:
     void join_classes(AxisClasses& classes) const;
-    void ask(AxisClasses& classes, AxisId axis, int64_t cut);
+    void ask(AxisClasses& classes, AxisId axis, const Size& cut);
     void ask_for_division(AxisClasses& classes, Expr division);
     void ask_for_comparison(AxisClasses& classes, Expr comparison);
     void ask_for_read(AxisClasses& classes, Expr read);
@@ -67,19 +67,19 @@ void Factoring::join_classes(AxisClasses& classes) const {
     }
 }
 
-void Factoring::ask(AxisClasses& classes, AxisId axis, int64_t cut) {
-    const int64_t extent = arena_.extent(axis);
-    if (cut <= 1 || cut >= extent || extent % cut != 0) return;
-    asked_[classes.root(axis)][cut]++;
+void Factoring::ask(AxisClasses& classes, AxisId axis, const Size& cut) {
+    const Size& extent = arena_.extent(axis);
+    if (cut.named() || cut <= 1 || cut.number() >= extent.number() || !divides(cut, extent)) return;
+    asked_[classes.root(axis)][cut.number()]++;
 }
 
 void Factoring::ask_for_division(AxisClasses& classes, Expr division) {
     const CoordinateForm form = linear_form(division->parts()[0]);
-    const int64_t divisor = division->integer;
-    if (form.constant % divisor != 0) return;
+    const Size& divisor = division->integer;
+    if (!divides(divisor, form.constant)) return;
     for (const auto& [atom, factor] : form.terms) {
-        if (atom->kind == Kind::variable && factor > 0 && divisor % factor == 0) {
-            ask(classes, atom->axes[0], divisor / factor);
+        if (atom->kind == Kind::variable && factor > 0 && divides(factor, divisor)) {
+            ask(classes, atom->axes[0], floor_divide(divisor, factor));
         }
     }
 }
@@ -89,26 +89,26 @@ void Factoring::ask_for_comparison(AxisClasses& classes, Expr comparison) {
     const CoordinateForm form = linear_form(comparison->parts()[0]);
     if (form.terms.size() != 1) return;
     const auto& [atom, factor] = form.terms[0];
-    if (atom->kind != Kind::variable || (factor != 1 && factor != -1)) return;
-    ask(classes, atom->axes[0], factor == 1 ? -form.constant : form.constant + 1);
+    if (atom->kind != Kind::variable || (!factor.same_as(1) && !factor.same_as(-1))) return;
+    ask(classes, atom->axes[0], factor.same_as(1) ? -form.constant : form.constant + 1);
 }
 
 // How a reader looks at a dimension that one axis makes: as a full mixed radix, or at a slice.
 void Factoring::ask_for_dimension(AxisClasses& classes, AxisId made, Expr coordinate) {
     const CoordinateForm form = linear_form(coordinate);
-    const int64_t extent = arena_.extent(made);
+    const Size& extent = arena_.extent(made);
     for (const auto& [atom, factor] : form.terms) {
         if (atom->kind != Kind::variable || factor <= 0) return;
     }
-    if (form.constant == 0 && form.terms.size() > 1) {
+    if (form.constant.same_as(0) && form.terms.size() > 1) {
         RadixDigits<Expr> digits;
         for (const auto& [atom, factor] : form.terms) digits.push_back({atom, factor, arena_.extent(atom->axes[0])});
         const auto radix = mixed_radix(std::move(digits));
         if (!radix.fits() || radix.extent != extent) return;
         for (const auto& digit : radix.digits) ask(classes, made, digit.factor);
     } else if (const auto lone = lone_atom(form); lone && form.constant >= 0) {
-        const int64_t length = arena_.extent((*lone)->axes[0]);
-        if (length > 1 && form.constant % length == 0) ask(classes, made, length);
+        const Size& length = arena_.extent((*lone)->axes[0]);
+        if (!length.named() && length > 1 && divides(length, form.constant)) ask(classes, made, length);
     }
 }
 
@@ -169,7 +169,7 @@ Expr Factoring::cut_axis(AxisId axis, const std::vector<int64_t>& chain, std::ve
     for (size_t k = 0; k < radices.size(); k++) {
         const bool outermost = k + 1 == radices.size();
         Axis digit = whole;
-        digit.extent = (outermost ? whole.extent : radices[k + 1]) / radices[k];
+        digit.extent = (outermost ? whole.extent : Size(radices[k + 1])) / radices[k];
         digit.named = outermost && whole.named;
         digit.factor = outermost ? whole.factor / radices[k] : 0;
         digit.hint = outermost && whole.hint > 0 ? std::max<int64_t>(whole.hint / radices[k], 1) : 0;

@@ -56,7 +56,6 @@ private:
         const auto moved = [&](Expr coordinate) { return arena_.add(coordinate, arena_.integer(count)); };
         SystemTensor& info = system_.tensor(tensor);
         info.shape[state.dimension] += count;
-        info.sizes[state.dimension] = Size(info.shape[state.dimension]);
         for (Equation& equation : system_.equations) {
             if (equation.dead) continue;
             if (equation.tensor == tensor) equation.left[state.dimension] = moved(equation.left[state.dimension]);

@@ -169,7 +169,7 @@ private:
         const Expr read = e->parts()[0];
         const auto is_number = [](const Size& size) { return !size.named(); };
         return is_constant(read->tensor()) && bytes(e->dtype) < bytes(read->dtype) &&
-               std::ranges::all_of(system_.tensor(read->tensor()).sizes, is_number);
+               std::ranges::all_of(system_.tensor(read->tensor()).shape, is_number);
     }
 
     // The same element of the whole constant in that type.
@@ -208,7 +208,7 @@ private:
         if (std::ranges::none_of(read->parts(), is_data)) return nullptr;
         const SystemTensor& tensor = system_.tensor(read->tensor());
         double elements = 1;
-        for (const Size& size : tensor.sizes) elements *= size.named() ? INFINITY : static_cast<double>(size.value);
+        for (const Size& size : tensor.shape) elements *= size.named() ? INFINITY : static_cast<double>(size.value());
         return least_uses * elements <= hint_points(system_, system_.equation(index)) ? read : nullptr;
     }
 
@@ -227,7 +227,7 @@ private:
 
     Equation over_all(TensorIndex tensor) {
         Equation equation;
-        for (int64_t extent : std::vector(system_.tensor(tensor).shape)) {
+        for (const Size& extent : std::vector(system_.tensor(tensor).shape)) {
             equation.axes.push_back(arena_.add_axis({.name = "d", .extent = extent}));
             equation.left.push_back(arena_.axis_value(equation.axes.back()));
         }
@@ -239,7 +239,6 @@ private:
         const SystemTensor& from = system_.tensor(like);
         SystemTensor tensor{.name = from.name + suffix, .dtype = equation.right->dtype};
         tensor.shape = from.shape;
-        tensor.sizes = from.sizes;
         tensor.operation = from.operation;
         tensor.prepared = is_constant(like);
         equation.tensor = system_.add_tensor(std::move(tensor));
@@ -295,7 +294,6 @@ private:
             equation.left.push_back(arena_.axis_value(own));
             coordinates.push_back(arena_.axis_value(axis));
             tensor.shape.push_back(arena_.extent(axis));
-            tensor.sizes.push_back(size_of_axis(system_, user, axis));
         }
         equation.right = arena_.substitute(e, renaming);
         if (of_step) equation.scan = user.scan;

@@ -77,7 +77,7 @@ private:
     bool may_stand_for(TensorIndex first, TensorIndex later) const {
         const SystemTensor &made = system_.tensor(later), &other = system_.tensor(first);
         return !made.is_output && made.kind == SystemTensor::Kind::computed && made.dtype == other.dtype &&
-               made.sizes == other.sizes;
+               std::ranges::equal(made.shape, other.shape, &Size::same_as);
     }
 
     // Reads of tensors with a place are of what has this place; it is a number that no tensor has.
@@ -107,7 +107,7 @@ private:
         return {tensor.dtype, std::move(axes), equation.axes.size(), std::move(left), equation.reducer, right};
     }
 
-    Expr read_of(Expr read, TensorIndex tensor, const std::vector<int64_t>& shape) {
+    Expr read_of(Expr read, TensorIndex tensor, const std::vector<Size>& shape) {
         const auto coordinates = coordinates_of(read);
         if (read->kind == Kind::read) return arena_.read(tensor, read->dtype, coordinates);
         return arena_.guarded_read(tensor, read->dtype, coordinates, read->parts().back(), shape);

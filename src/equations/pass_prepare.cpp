@@ -9,8 +9,16 @@ namespace heddle::equations {
 
 void mark_prepared(System& system) {
     const auto order = system.order();
+    // What follows from a named size is another for another number, and is made in each run.
+    const auto is_named = [&](AxisId axis) { return system.arena->extent(axis).named(); };
+    const auto has_names = [&](int32_t index) {
+        const Equation& equation = system.equation(index);
+        return equation.right->has_named_sizes || std::ranges::any_of(equation.left, &Interned::has_named_sizes) ||
+               std::ranges::any_of(equation.axes, is_named) || std::ranges::any_of(equation.reduced, is_named);
+    };
     for (SystemTensor& tensor : system.tensors) {
-        tensor.prepared = tensor.kind == SystemTensor::Kind::computed && !tensor.equations.empty();
+        tensor.prepared = tensor.kind == SystemTensor::Kind::computed && !tensor.equations.empty() &&
+                          std::ranges::none_of(tensor.equations, has_names);
     }
     const auto constant = [&](TensorIndex index) {
         const SystemTensor& tensor = system.tensor(index);

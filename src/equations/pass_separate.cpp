@@ -159,7 +159,6 @@ void Separator::separate(int32_t index, const Window& window) {
     inner.left.clear();
     const auto add = [&](Axis axis, Expr place) {
         tensor.shape.push_back(axis.extent);
-        tensor.sizes.emplace_back(axis.extent);
         inner.axes.push_back(arena_.add_axis(std::move(axis)));
         inner.left.push_back(arena_.axis_value(inner.axes.back()));
         at.push_back(place);

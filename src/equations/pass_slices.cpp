@@ -64,7 +64,7 @@ private:
     static Box box_with_guards(const SystemTensor& tensor, Expr read) {
         Box box = box_of_read(tensor, read);
         for (size_t d = 0; d < box.rank(); d++) {
-            const int64_t extent = tensor.shape[d];
+            const Size extent = tensor.shape[d];
             if (interval(read->parts()[d]).within(0, extent - 1)) continue;
             box.start[d] = 0;
             box.end[d] = extent;
@@ -76,7 +76,7 @@ private:
         const SystemTensor& info = system_.tensor(tensor);
         auto steps = info.dead || info.is_output ? std::nullopt : steps_of(tensor);
         if (!steps) return std::nullopt;
-        const int64_t count = arena_.extent(system_.equation(steps->maker).ordered);
+        const Size count = arena_.extent(system_.equation(steps->maker).ordered);
         bool any = false;
         for (const Equation& reader : system_.equations) {
             if (reader.dead) continue;
@@ -96,7 +96,7 @@ private:
                 steps->box.start[d] = 0;
                 steps->box.end[d] = info.shape[d];
             }
-            part *= static_cast<double>(steps->box.extent(d)) / static_cast<double>(info.shape[d]);
+            part *= static_cast<double>(steps->box.extent(d).number()) / static_cast<double>(info.shape[d].number());
         }
         return part * least_shrink <= 1 ? steps : std::nullopt;
     }
@@ -112,7 +112,7 @@ private:
         std::vector<size_t> kept;  // dimensions
         for (size_t d = 0; d < of.shape.size(); d++) {
             const bool counts = d == sliced.dimension;
-            from.push_back(arena_.integer(counts ? sliced.first : sliced.box.start[d]));
+            from.push_back(arena_.integer(counts ? Size(sliced.first) : sliced.box.start[d]));
             const bool whole = !counts && sliced.box.extent(d) == of.shape[d];
             if (!counts && !whole && sliced.box.extent(d) == 1) continue;
             Axis axis{.name = of.name, .extent = sliced.box.extent(d)};
@@ -123,7 +123,6 @@ private:
             copy.axes.push_back(own);
             copy.left.push_back(arena_.axis_value(own));
             from.back() = arena_.add(from.back(), copy.left.back());
-            info.sizes.push_back(whole ? of.sizes[d] : Size(axis.extent));
             info.shape.push_back(axis.extent);
         }
         copy.right = arena_.read(tensor, of.dtype, std::move(from));
@@ -141,7 +140,7 @@ private:
             if (read->tensor() != tensor || !is_sliced(reader, read, sliced)) return nullptr;
             std::vector<Expr> at;
             for (size_t d : kept) {
-                const int64_t start = d == sliced.dimension ? sliced.first : sliced.box.start[d];
+                const Size start = d == sliced.dimension ? Size(sliced.first) : sliced.box.start[d];
                 at.push_back(arena_.add(read->parts()[d], arena_.integer(-start)));
             }
             if (read->kind == Kind::read) return arena_.read(slice, info.dtype, std::move(at));
@@ -158,7 +157,7 @@ private:
             double elements = 1;
             for (size_t d = 0; d < tensor.shape.size(); d++) {
                 const bool in_turn = kept[t].places > 0 && kept[t].dimension == d;
-                elements *= static_cast<double>(in_turn ? kept[t].places : tensor.shape[d]);
+                elements *= static_cast<double>(in_turn ? kept[t].places : tensor.shape[d].number());
             }
             sum += elements * static_cast<double>(bytes(tensor.dtype));
         }

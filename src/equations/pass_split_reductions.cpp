@@ -61,7 +61,7 @@ private:
         const double most =
             std::min(terms / (limits_.terms_an_element * std::max(elements, 1.0)), terms / limits_.terms);
         const auto limit = std::clamp<int64_t>(static_cast<int64_t>(most), 1,
-                                               std::min(limits_.most, std::max<int64_t>(splittable(axis), 1)));
+                                               std::min(limits_.most, std::max<int64_t>(splittable(axis).number(), 1)));
         return static_cast<int64_t>(
             std::bit_floor(static_cast<uint64_t>(limit)));  // as many for each of 2, 4, 8 threads
     }
@@ -73,17 +73,17 @@ private:
         if (std::min(hint_points(arena_, product.rows), hint_points(arena_, product.columns)) < limits_.product_shares)
             return 1;
         const double most = static_cast<double>(arena_.hint(axis)) / limits_.product_terms;
-        const auto limit = std::clamp<int64_t>(static_cast<int64_t>(most), 1, std::max<int64_t>(splittable(axis), 1));
+        const auto limit = std::clamp<int64_t>(static_cast<int64_t>(most), 1, std::max<int64_t>(splittable(axis).number(), 1));
         return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(limit)));
     }
 
     // A named axis always leaves a rest: other sizes of its class have the same equations.
-    int64_t splittable(AxisId axis) const { return arena_.extent(axis) - (arena_.axis(axis).named ? 1 : 0); }
+    Size splittable(AxisId axis) const { return arena_.extent(axis) - (arena_.axis(axis).named ? 1 : 0); }
 
     void split(int32_t index, AxisId axis, int64_t parts) {
-        const int64_t length = splittable(axis) / parts, rest = arena_.extent(axis) - parts * length;
+        const Size length = floor_divide(splittable(axis), parts), rest = arena_.extent(axis) - parts * length;
         const TensorIndex copies = add_copies(index, axis, parts, length);
-        if (rest == 0) return add_up(index, copies);
+        if (rest.same_as(0)) return add_up(index, copies);
         const TensorIndex most = add_tensor_like(index, "_most");
         const TensorIndex last = add_tensor_like(index, "_rest");
         const Equation original = system_.equation(index);
@@ -96,7 +96,7 @@ private:
     }
 
     // The equation over `length` of the axis from `begin` on, with axes of its own.
-    Equation part_of(const Equation& from, TensorIndex tensor, AxisId axis, int64_t length, Expr begin) {
+    Equation part_of(const Equation& from, TensorIndex tensor, AxisId axis, const Size& length, Expr begin) {
         Equation part = from;
         part.tensor = tensor;
         Arena::Substitution renamed;
@@ -114,18 +114,17 @@ private:
         return part;
     }
 
-    void resize(Axis& axis, int64_t length) const {
-        if (axis.hint > 0) axis.hint = std::max<int64_t>(1, axis.hint * length / std::max<int64_t>(axis.extent, 1));
+    void resize(Axis& axis, const Size& length) const {
+        if (axis.hint > 0) axis.hint = std::max<int64_t>(1, length.at(system_.representatives));
         axis.extent = length;
-        axis.factor = axis.named ? 1 : length;
+        axis.factor = axis.named ? 1 : length.number();
     }
 
-    TensorIndex add_copies(int32_t index, AxisId axis, int64_t parts, int64_t length) {
+    TensorIndex add_copies(int32_t index, AxisId axis, int64_t parts, const Size& length) {
         const AxisId part_axis = arena_.add_axis({.name = "part", .extent = parts});
         Expr part = arena_.axis_value(part_axis);
         SystemTensor tensor = like(index, "_parts");
         tensor.shape.insert(tensor.shape.begin(), parts);
-        tensor.sizes.insert(tensor.sizes.begin(), parts);
         tensor.in_parts = true;
         const Expr right = in_32_bits(system_.equation(index));
         tensor.dtype = right->dtype;
@@ -174,7 +173,7 @@ private:
     SystemTensor like(int32_t index, const char* suffix) const {
         const SystemTensor& whole = system_.tensor(system_.equation(index).tensor);
         SystemTensor tensor{
-            .name = whole.name + suffix, .dtype = whole.dtype, .shape = whole.shape, .sizes = whole.sizes};
+            .name = whole.name + suffix, .dtype = whole.dtype, .shape = whole.shape};
         tensor.operation = whole.operation;
         return tensor;
     }

@@ -44,21 +44,23 @@ bool has_division(Expr coordinate) {
 
 // The cut that makes digits of `axis` (which counts `factor`) under a division by `divisor`; 0: none needed, -1: none
 // can.
-int64_t wanted_cut(int64_t factor, int64_t divisor, int64_t extent) {
+int64_t wanted_cut(int64_t factor, int64_t divisor, const Size& extent) {
     if (factor < 0 || divisor % factor != 0) return -1;
     if (factor * extent <= divisor) return 0;
-    if (extent % (divisor / factor) != 0) return -1;
+    if (!divides(divisor / factor, extent)) return -1;
     return divisor / factor;
 }
 
 bool solvable_by_cuts(const Arena& arena, Expr division, std::map<AxisId, std::set<int64_t>>& cuts) {
     const CoordinateForm form = linear_form(division->parts()[0]);
-    const int64_t divisor = division->integer;
-    if (form.constant % divisor != 0) return false;
+    // No axis is cut by a named size (pass_factor.cpp).
+    if (division->integer.named()) return false;
+    const int64_t divisor = division->integer.number();
+    if (!divides(divisor, form.constant)) return false;
     bool cut_any = false;
     for (const auto& [atom, factor] : form.terms) {
-        if (factor % divisor == 0) continue;
-        if (atom->kind != Kind::variable) return false;
+        if (divides(divisor, factor)) continue;
+        if (atom->kind != Kind::variable || factor.named()) return false;
         const AxisId axis = atom->axes[0];
         const int64_t cut = wanted_cut(factor, divisor, arena.extent(axis));
         if (cut < 0) return false;
@@ -155,7 +157,7 @@ Box box_of_read(const SystemTensor& tensor, Expr read) {
     for (size_t d = 0; d < tensor.shape.size(); d++) {
         const Expr coordinate = read->parts()[d];
         box.start.push_back(std::max<int64_t>(coordinate->low, 0));
-        box.end.push_back(std::min(coordinate->high, tensor.shape[d] - 1) + 1);
+        box.end.push_back(std::min<Size>(coordinate->high, tensor.shape[d] - 1) + 1);
     }
     return box;
 }
@@ -244,7 +246,7 @@ bool CleanCache::is_clean(const System& system, Expr read) {
 
 AxisId CanonicalAxes::get(size_t position, AxisId like) {
     const Axis axis = arena_.axis(like);
-    const auto key = std::tuple(position, axis.extent, axis.named, axis.factor, axis.hint, axis.most);
+    const auto key = std::tuple(position, axis.extent.number(), axis.extent.origin(), axis.named, axis.factor, axis.hint, axis.most);
     auto found = made_.find(key);
     if (found != made_.end()) return found->second;
     return made_[key] = arena_.add_axis(axis);
@@ -297,8 +299,8 @@ Expr number_of_term(Arena& arena, std::span<const AxisId> reduced) {
     return number;
 }
 
-int64_t count_of_terms(const Arena& arena, std::span<const AxisId> reduced) {
-    int64_t terms = 1;
+Size count_of_terms(const Arena& arena, std::span<const AxisId> reduced) {
+    Size terms = 1;
     for (AxisId axis : reduced) terms = checked_multiply(terms, arena.extent(axis)).value_or(INT64_MAX);
     return terms;
 }
@@ -317,7 +319,6 @@ Expr name_reduction(System& system, int32_t index, const std::string& suffix, Ex
     tensor.name = whole.name + suffix;
     tensor.dtype = term->dtype;
     tensor.shape = whole.shape;
-    tensor.sizes = whole.sizes;
     tensor.operation = whole.operation;
     Equation inner = system.equation(index);
     inner.right = term;
@@ -338,26 +339,10 @@ Expr name_reduction(System& system, int32_t index, const std::string& suffix, Ex
     return read;
 }
 
-Size size_of_axis(const System& system, const Equation& equation, AxisId axis) {
-    const int64_t extent = system.arena->extent(axis);
-    const auto is_axis = [&](Expr e) { return e->kind == Kind::variable && e->axes[0] == axis; };
-    const SystemTensor& tensor = system.tensor(equation.tensor);
-    for (size_t d = 0; d < tensor.sizes.size(); d++) {
-        if (is_axis(equation.left[d]) && tensor.sizes[d].value == extent) return tensor.sizes[d];
-    }
-    for (Expr read : reads(equation)) {
-        const SystemTensor& source = system.tensor(read->tensor());
-        for (size_t d = 0; d < source.sizes.size(); d++) {
-            if (is_axis(read->parts()[d]) && source.sizes[d].value == extent) return source.sizes[d];
-        }
-    }
-    return Size(extent);
-}
-
 bool reads_inside(const System& system, Expr value) {
     for (Expr e : walk(value)) {
         if (e->kind != Kind::read) continue;
-        const std::vector<int64_t>& shape = system.tensor(e->tensor()).shape;
+        const std::vector<Size>& shape = system.tensor(e->tensor()).shape;
         for (size_t d = 0; d < shape.size(); d++) {
             if (e->parts()[d]->low < 0 || e->parts()[d]->high >= shape[d]) return false;
         }
@@ -467,7 +452,7 @@ bool reads_inside_where_asked(const System& system, Expr value) {
     Arena& arena = *system.arena;
     return visit_guarded_reads(arena, value, [&](Expr read, const std::vector<Expr>& below_zero) {
         if (read->kind == Kind::guarded_read) return true;
-        const std::vector<int64_t>& shape = system.tensor(read->tensor()).shape;
+        const std::vector<Size>& shape = system.tensor(read->tensor()).shape;
         for (size_t d = 0; d < shape.size(); d++) {
             Expr at = read->parts()[d];
             const bool above = at->low >= 0 || follows(arena, arena.add(arena.integer(-1), at, -1), below_zero);

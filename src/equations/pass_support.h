@@ -46,7 +46,7 @@ std::vector<int32_t> makers_of(const System& system, Expr read);
 // One digit of a dimension's mixed radix: coordinate = sum of axis * radix, plus an offset.
 struct Digit {
     AxisId axis = no_id;
-    int64_t radix = 1;
+    Size radix = 1;
 };
 std::vector<Digit> digits_of(Expr left);  // outermost first
 // What each digit's axis is where the left coordinate has the value `coordinate`, outermost first.
@@ -74,7 +74,7 @@ public:
 
 private:
     Arena& arena_;
-    std::map<std::tuple<size_t, int64_t, bool, int64_t, int64_t, int64_t>, AxisId> made_;
+    std::map<std::tuple<size_t, int64_t, OriginPointer, bool, int64_t, int64_t, int64_t>, AxisId> made_;
 };
 
 // `root` with each read (its coordinates already replaced) given to `replace`; null keeps it.
@@ -88,7 +88,7 @@ void inline_equations(System& system, const std::vector<bool>& chosen);
 
 // The number of a reduction's term, row-major over its axes; how many terms there are, as far as 64 bits say.
 Expr number_of_term(Arena& arena, std::span<const AxisId> reduced);
-int64_t count_of_terms(const Arena& arena, std::span<const AxisId> reduced);
+Size count_of_terms(const Arena& arena, std::span<const AxisId> reduced);
 
 // Points at the size class's representative, by which all choices are made; without an origin the extents.
 double hint_points(const Arena& arena, const std::vector<AxisId>& axes);
@@ -99,8 +99,6 @@ double hint_points(const System& system,
 // the equation is left with its left side, over axes that `renaming` gives. Returns what it reads now.
 Expr name_reduction(System& system, int32_t index, const std::string& suffix, Expr term, Arena::Substitution& renaming);
 
-// The size of the dimension that `axis` walks, with its origin where a tensor knows it.
-Size size_of_axis(const System& system, const Equation& equation, AxisId axis);
 bool reads_inside(const System& system, Expr value);  // every read of it, wherever it is worked out
 // Gives each read of `root`, and coordinates that are below 0 wherever selections ask for it, those that are `known` so
 // everywhere among them; a read that several ways lead to is given for each. False if `visit` says so, or if there are

@@ -60,6 +60,8 @@ private:
             if (equation.dead || equation.scan != scan_) continue;
             const auto made = made_by(static_cast<int32_t>(i));
             if (!made || !made_.emplace(equation.tensor, *made).second) return false;
+            // A block's steps divide all of them.
+            if (arena_.extent(equation.ordered).named()) return false;
             steps_ = arena_.extent(equation.ordered);
         }
         return std::ranges::all_of(made_, [&](const auto& entry) {
@@ -180,11 +182,10 @@ private:
         const SystemTensor& from = system_.tensor(tensor);
         SystemTensor copy{.name = from.name + "_sweep", .dtype = from.dtype};
         copy.operation = from.operation;
-        for (size_t d = 0; d < from.sizes.size(); d++) {
-            if (d != made.dimension) copy.sizes.push_back(from.sizes[d]);
-            for (size_t c = 0; d == made.dimension && c < counts.size(); c++) copy.sizes.push_back(Size(counts[c]));
+        for (size_t d = 0; d < from.shape.size(); d++) {
+            if (d != made.dimension) copy.shape.push_back(from.shape[d]);
+            for (size_t c = 0; d == made.dimension && c < counts.size(); c++) copy.shape.emplace_back(counts[c]);
         }
-        for (const Size& size : copy.sizes) copy.shape.push_back(size.value);
         return system_.add_tensor(std::move(copy));
     }
 

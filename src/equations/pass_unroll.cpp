@@ -38,7 +38,7 @@ private:
     bool may_be_parts(const Equation& equation, size_t d);
     void look_at_left(const Equation& equation);
     void look_at_reads(const Equation& equation);
-    void look_at_dimension(Expr coordinate, Expr left, int64_t extent);
+    void look_at_dimension(Expr coordinate, Expr left, const Size& extent);
     void look_at_lists(const Equation& equation);
     bool is_window_of_state(const Equation& equation, AxisId axis) const;
     bool is_window_of_pixels(const Equation& equation) const;
@@ -96,7 +96,7 @@ void AxisWriter::look_at_left(const Equation& equation) {
 }
 
 // A reader of a dimension that an axis makes walks it as the axis does, or is at one of its points.
-void AxisWriter::look_at_dimension(Expr coordinate, Expr left, int64_t extent) {
+void AxisWriter::look_at_dimension(Expr coordinate, Expr left, const Size& extent) {
     for (AxisId made : left->axes) {
         if (!is_short(made)) continue;
         const AxisId axis = plain(coordinate);
@@ -255,10 +255,7 @@ TensorIndex AxisWriter::part(TensorIndex whole, const std::vector<int64_t>& poin
     tensor.equations.clear();
     for (int64_t value : point) tensor.name += "_" + std::to_string(value);
     const std::vector<size_t>& gone = dimensions_.at(whole);
-    for (size_t i = gone.size(); i-- > 0;) {
-        tensor.shape.erase(tensor.shape.begin() + static_cast<std::ptrdiff_t>(gone[i]));
-        tensor.sizes.erase(tensor.sizes.begin() + static_cast<std::ptrdiff_t>(gone[i]));
-    }
+    for (size_t i = gone.size(); i-- > 0;) tensor.shape.erase(tensor.shape.begin() + static_cast<std::ptrdiff_t>(gone[i]));
     return found->second = system_.add_tensor(std::move(tensor));
 }
 

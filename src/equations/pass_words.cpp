@@ -227,35 +227,30 @@ private:
                 if (!plain(d, axis_)) return factor;
                 factor.dimension = d;
                 found++;
-            } else if (tensor.sizes[d].named() && !is_plain(coordinates[d], tensor.shape[d])) {
+            } else if (tensor.shape[d].named() && !is_plain(coordinates[d], tensor.shape[d])) {
                 return factor;
             }
         }
         if (found == 1) factor.read = read;
         return factor;
     }
-    bool is_plain(Expr coordinate, int64_t extent) const {
+    bool is_plain(Expr coordinate, const Size& extent) const {
         return coordinate->kind == Kind::variable && arena_.extent(coordinate->axes[0]) == extent;
     }
 
     double points_of(const Factor& factor) const {
         if (factor.read == nullptr) return hint_points(arena_, factor.value->axes);
         double points = 1;
-        for (const auto& [axis, size] : dimensions_of(factor))
-            points *= static_cast<double>(axis.hint > 0 ? axis.hint : axis.extent);
+        for (const Axis& axis : dimensions_of(factor))
+            points *= static_cast<double>(axis.hint > 0 ? axis.hint : axis.extent.number());
         return points;
     }
 
-    // The axes over which a factor is packed, and the sizes of the dimensions that they walk.
-    struct Dimension {
-        Axis axis;
-        Size size;
-    };
-    std::vector<Dimension> dimensions_of(const Factor& factor) const {
-        std::vector<Dimension> result;
+    // The axes over which a factor is packed.
+    std::vector<Axis> dimensions_of(const Factor& factor) const {
+        std::vector<Axis> result;
         if (factor.read == nullptr) {
-            for (AxisId axis : factor.value->axes)
-                result.push_back({arena_.axis(axis), size_of_axis(system_, system_.equation(index_), axis)});
+            for (AxisId axis : factor.value->axes) result.push_back(arena_.axis(axis));
             return result;
         }
         const SystemTensor& tensor = system_.tensor(factor.read->tensor());
@@ -263,25 +258,21 @@ private:
             const Expr coordinate = factor.read->parts()[d];
             Axis axis{.name = "d" + std::to_string(d), .extent = tensor.shape[d]};
             if (is_plain(coordinate, tensor.shape[d])) axis = arena_.axis(coordinate->axes[0]);
-            result.push_back({axis, tensor.sizes[d]});
+            result.push_back(axis);
         }
         return result;
     }
 
     // As many words hold the axis. A named one has always one more than it fills: other sizes have the same equations.
-    int64_t words(int64_t extent) const {
-        return arena_.axis(axis_).named ? extent / form_.elements + 1 : (extent + form_.elements - 1) / form_.elements;
+    Size words(const Size& extent) const {
+        return arena_.axis(axis_).named ? floor_divide(extent, form_.elements) + 1 : ceil_divide(extent, form_.elements);
     }
     Axis word_axis() const {
         Axis axis = arena_.axis(axis_);
         axis.extent = words(axis.extent);
-        axis.factor = axis.named ? 1 : axis.extent;
-        if (axis.hint > 0) axis.hint = words(axis.hint);
+        axis.factor = axis.named ? 1 : axis.extent.number();
+        if (axis.hint > 0) axis.hint = words(axis.hint).number();
         return axis;
-    }
-    Size words(const Size& size) const {
-        const bool named = arena_.axis(axis_).named && size.named();
-        return named ? floor_divide(size, form_.elements) + Size(1) : Size(words(size.value));
     }
 
     // Reads the word of the equation's term; makes its tensor first.
@@ -289,7 +280,7 @@ private:
         if (const auto known = memo_.find(factor.value); known != memo_.end()) return known->second;
         if (word_axis_ == no_id) word_axis_ = arena_.add_axis(word_axis());
         const Expr word = arena_.axis_value(word_axis_);
-        const std::vector<Dimension> dimensions = dimensions_with_axis(factor);
+        const std::vector<Axis> dimensions = dimensions_with_axis(factor);
         const SystemTensor& whole = system_.tensor(system_.equation(index).tensor);
         SystemTensor tensor{.name = whole.name + "_packed", .dtype = form_.dtype};
         tensor.operation = whole.operation;
@@ -297,12 +288,10 @@ private:
         std::vector<Expr> place, coordinates;  // of an element of the factor; of its word in the term
         for (size_t d = 0; d < dimensions.size(); d++) {
             const bool packed = d == packed_dimension(factor);
-            const AxisId own = arena_.add_axis(packed ? word_axis() : dimensions[d].axis);
-            const Size size = packed ? words(dimensions[d].size) : dimensions[d].size;
+            const AxisId own = arena_.add_axis(packed ? word_axis() : dimensions[d]);
             made.axes.push_back(own);
             made.left.push_back(arena_.axis_value(own));
-            tensor.shape.push_back(size.value);
-            tensor.sizes.push_back(size);
+            tensor.shape.push_back(arena_.extent(own));
             if (packed)
                 coordinates.push_back(word);
             else if (factor.read != nullptr)
@@ -311,7 +300,7 @@ private:
                 coordinates.push_back(arena_.axis_value(factor.value->axes[d]));
         }
         fill(made, factor);
-        const std::vector<int64_t> shape = tensor.shape;
+        const std::vector<Size> shape = tensor.shape;
         made.tensor = system_.add_tensor(std::move(tensor));
         const TensorIndex packed = made.tensor;
         system_.add_equation(std::move(made));
@@ -322,9 +311,9 @@ private:
         return memo_[factor.value] = read;
     }
     // A truth of no elements has the axis alone.
-    std::vector<Dimension> dimensions_with_axis(const Factor& factor) const {
+    std::vector<Axis> dimensions_with_axis(const Factor& factor) const {
         if (factor.value->kind != Kind::integer) return dimensions_of(factor);
-        return {{arena_.axis(axis_), size_of_axis(system_, system_.equation(index_), axis_)}};
+        return {arena_.axis(axis_)};
     }
     size_t packed_dimension(const Factor& factor) const {
         if (factor.read != nullptr) return factor.dimension;

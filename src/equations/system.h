@@ -27,8 +27,7 @@ struct SystemTensor {
     std::string name;  // unique
     Kind kind = Kind::computed;
     DType dtype = DType::float32;
-    std::vector<int64_t> shape;
-    std::vector<Size> sizes;  // shape with origins; the same length
+    std::vector<Size> shape;
     bool is_output = false;   // of the system, or an opaque operation reads it: needs a buffer
     bool prepared = false;    // made of constants only: computed once, in `prepare`
     bool dead = false;        // removed by a pass: no equation makes or reads it

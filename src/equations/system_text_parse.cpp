@@ -89,9 +89,8 @@ private:
     void shape(SystemTensor& tensor) {
         const Token open = reader_.peek();
         int64_t elements = 1;
-        tensor.shape = reader_.list("[", "]", [&] { return natural(); });
-        for (int64_t extent : tensor.shape) {
-            tensor.sizes.emplace_back(extent);
+        for (int64_t extent : reader_.list("[", "]", [&] { return natural(); })) {
+            tensor.shape.emplace_back(extent);
             if (extent > element_limit)
                 elements = element_limit + 1;
             else if (elements <= element_limit)
@@ -114,7 +113,7 @@ private:
                   std::to_string(values.size()));
         }
         if (!ok()) return;
-        TensorData data(tensor.dtype, tensor.shape);
+        TensorData data(tensor.dtype, numbers_of(tensor.shape));
         for (size_t i = 0; i < values.size(); i++) {
             if (is_float(tensor.dtype))
                 data.set_real(static_cast<int64_t>(i), values[i].real);

@@ -59,7 +59,7 @@ private:
             if (!sound)
                 problem("equations.reference", fmt::format("'{}' reads a tensor that does not exist", tensor.name));
             const bool right = !tensor.constant ||
-                               (tensor.constant->dtype() == tensor.dtype && tensor.constant->shape() == tensor.shape);
+                               (tensor.constant->dtype() == tensor.dtype && tensor.constant->shape() == numbers_of(tensor.shape));
             if (!right) problem("equations.type", fmt::format("the values of '{}' are not of its type", tensor.name));
         }
         for (size_t i = 0; i < system_.equations.size(); i++) {
@@ -198,7 +198,7 @@ private:
         std::erase_if(boxes, [](const Box& box) { return box.is_empty(); });
         if (overlapping(boxes))
             return problem("equations.cover", fmt::format("two equations of '{}' write one element", tensor.name));
-        const int64_t written = total_volume(boxes), all = Box::whole(tensor.shape).volume();
+        const Size written = total_volume(boxes), all = Box::whole(tensor.shape).volume();
         if (written != all) {
             problem("equations.cover", fmt::format("the equations of '{}' do not cover it", tensor.name),
                     std::to_string(all), std::to_string(written));

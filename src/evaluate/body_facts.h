@@ -16,7 +16,7 @@ class BodyFacts {
 public:
     BodyFacts(const Body& body, const std::vector<TensorData>& inputs);
 
-    int64_t extent(VariableId id) const { return body.variable(id).extent.value; }
+    int64_t extent(VariableId id) const { return body.variable(id).extent.value(); }
     int64_t points(std::span<const VariableId> variables) const;  // INT64_MAX: more than that
     std::vector<int64_t> source_extents(const Node& node) const;
     bool proven(NodeId coordinate, int64_t extent) const;  // it lies from 0 to extent - 1

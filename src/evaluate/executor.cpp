@@ -31,7 +31,7 @@ Result<void> Executor::run() {
         }
         while (end < roots.size() && roots[end].step == step) end++;
         int64_t& value = scalars_[static_cast<size_t>(step)];
-        for (value = 0; value < body_.variable(step).extent.value; value++) {
+        for (value = 0; value < body_.variable(step).extent.value(); value++) {
             for (size_t i = first; i < end; i++) {
                 if (auto done = run_root(roots[i]); !done) return done;
             }

@@ -173,7 +173,7 @@ private:
         std::vector<int64_t> shape;
         int64_t points = 1;
         for (VariableId id : needed) {
-            shape.push_back(body.variable(id).extent.value);
+            shape.push_back(body.variable(id).extent.value());
             if (shape.back() <= 0 || points > most_points / shape.back()) return std::nullopt;
             points *= shape.back();
         }
@@ -274,8 +274,8 @@ private:
         for (size_t i = read.variables.size(); i-- > 0;) {
             const Variable& variable = body.variable(read.variables[i]);
             const bool is_needed = std::ranges::find(needed, read.variables[i]) != needed.end();
-            found.point.emplace_back(variable.name, is_needed ? point % variable.extent.value : 0);
-            if (is_needed) point /= variable.extent.value;
+            found.point.emplace_back(variable.name, is_needed ? point % variable.extent.value() : 0);
+            if (is_needed) point /= variable.extent.value();
         }
         std::ranges::reverse(found.point);
         const auto place = std::ranges::find(body.places, read.node, &ReadPlace::node);

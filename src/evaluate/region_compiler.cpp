@@ -35,7 +35,7 @@ std::vector<int64_t> strides_of(const std::vector<int64_t>& extents) {
 
 // Sums of coordinates that lie outside of a tensor are never used, so they may wrap.
 void add_term(AffineForm& sum, VariableId variable, int64_t coefficient) {
-    auto same = std::ranges::find(sum.terms, variable, &std::pair<VariableId, int64_t>::first);
+    auto same = std::ranges::find(sum.terms, variable, &std::pair<VariableId, Size>::first);
     if (same == sum.terms.end()) {
         sum.terms.emplace_back(variable, coefficient);
         return;
@@ -157,7 +157,7 @@ void RegionCompiler::emit(NodeId id, Value value) {
     case Node::Kind::integer:
     case Node::Kind::real:
         step.kind = Step::Kind::literal;
-        literal_value(node.dtype, step.lanes, node.integer, node.real, &step.literal);
+        literal_value(node.dtype, step.lanes, node.integer.value(), node.real, &step.literal);
         break;
     case Node::Kind::variable:
         step.kind = Step::Kind::scalar_variable;

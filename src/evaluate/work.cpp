@@ -38,7 +38,7 @@ private:
     template <typename Variables>
     double points(const Variables& variables) const {
         double product = 1;
-        for (VariableId id : variables) product *= static_cast<double>(body_.variable(id).extent.value);
+        for (VariableId id : variables) product *= static_cast<double>(body_.variable(id).extent.value());
         return product;
     }
 

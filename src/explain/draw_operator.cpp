@@ -168,8 +168,8 @@ private:
         point_.clear();
         for (const IndexAxis& axis : operation.index) {
             if (axis.extends()) continue;
-            index_.push_back(axis.extent.value);
-            point_.push_back(axis.extent.value / 2);
+            index_.push_back(axis.extent.value());
+            point_.push_back(axis.extent.value() / 2);
         }
         empty_ = std::ranges::count(index_, 0) > 0;
     }

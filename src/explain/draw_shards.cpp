@@ -91,7 +91,7 @@ private:
             std::vector<std::string> ranges;
             for (size_t axis = 0; axis < sharding.axes.size(); ++axis) {
                 int64_t start = sharding.boxes[shard].start[axis], end = sharding.boxes[shard].end[axis];
-                if (start != 0 || end != sharding.axes[axis].extent.value)
+                if (start != 0 || end != sharding.axes[axis].extent.value())
                     ranges.push_back(fmt::format("{} {}:{}", sharding.axes[axis].name, start, end));
             }
             const std::string line = fmt::format("shard {}: {}", shard, fmt::join(ranges, ", "));

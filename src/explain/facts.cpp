@@ -53,8 +53,8 @@ Json launches_json(const plan::Plan& plan) {
             for (const plan::Launch& launch : batch) {
                 const std::string& key = plan.keys[static_cast<size_t>(launch.tree)];
                 list.push_back({{"writes", launch.name},
-                                {"tasks", launch.tasks},
-                                {"rounds", launch.rounds},
+                                {"tasks", launch.tasks.number()},
+                                {"rounds", launch.rounds.number()},
                                 {"kernel", key.substr(0, 8)},
                                 {"phase", phase},
                                 {"layout", launch.layout}});
@@ -98,7 +98,7 @@ Result<void> add_cost(const Graph& graph, const Target& target, Json& json) {
     auto plan = sum ? plan::make_plan(graph, target) : Result<plan::Plan>(fail(std::move(sum.error())));
     if (!plan) return fail(std::move(plan.error()));
     int64_t constants = 0;
-    for (const Tensor& tensor : graph.tensors) constants += tensor.constant ? tensor.type.byte_size() : 0;
+    for (const Tensor& tensor : graph.tensors) constants += tensor.constant ? tensor.type.byte_size().number() : 0;
     const Json memory = {{"inputs", bytes_of(graph, graph.inputs)},
                          {"outputs", bytes_of(graph, graph.outputs)},
                          {"constants", constants},

@@ -23,7 +23,7 @@ Json index_json(const std::vector<IndexAxis>& index) {
     for (const IndexAxis& axis : index) {
         list.push_back({{"name", axis.name},
                         {"extent", axis.extent.text()},
-                        {"size", axis.extent.value},
+                        {"size", axis.extent.value()},
                         {"reducer", axis.reducer ? Json(name(*axis.reducer)) : Json(nullptr)},
                         {"ordered", axis.ordered}});
     }
@@ -35,7 +35,7 @@ std::string type_text(const Tensor& tensor) {
     if (tensor.start.empty()) return tensor.type.text();
     std::vector<std::string> ranges;
     for (size_t i = 0; i < tensor.start.size(); i++)
-        ranges.push_back(fmt::format("{}:{}", tensor.start[i], tensor.start[i] + tensor.type.shape[i].value));
+        ranges.push_back(fmt::format("{}:{}", tensor.start[i], tensor.start[i] + tensor.type.shape[i].value()));
     return fmt::format("{}[{}]", name(tensor.type.dtype), fmt::join(ranges, ", "));
 }
 
@@ -51,7 +51,7 @@ std::vector<std::string> windows_of(const Operation& operation, size_t input, co
     const IndexProjection& projection = operation.input_projections[input];
     std::vector<std::string> texts(projection.whole.size());
     for (size_t d = 0; d < texts.size(); d++) {
-        const int64_t extent = tensor.type.shape[d].value;
+        const int64_t extent = tensor.type.shape[d].value();
         const auto window =
             projection.whole[d] && extent > 1 ? clamped_window(operation, input, d, extent) : std::nullopt;
         if (window) texts[d] = window_text(*window, *operation.body, d < tensor.start.size() ? tensor.start[d] : 0);

@@ -44,7 +44,7 @@ Json region_json(const Graph& graph, const Region& region) {
         box.start[d] += tensor.start[d];
         box.end[d] += tensor.start[d];
     }
-    Json json = {{"tensor", tensor.name}, {"start", box.start}, {"end", box.end}};
+    Json json = {{"tensor", tensor.name}, {"start", numbers_of(box.start)}, {"end", numbers_of(box.end)}};
     json["unread"] = region.unread ? Json(*region.unread) : Json(nullptr);
     return json;
 }
@@ -53,8 +53,8 @@ Json application_json(const Graph& graph, const Application& application, const 
     Json index = Json::array(), inputs = Json::array(), outputs = Json::array();
     for (size_t axis = 0; axis < axes.size(); ++axis)
         index.push_back({{"axis", axes[axis].name},
-                         {"start", application.index.start[axis]},
-                         {"end", application.index.end[axis]}});
+                         {"start", application.index.start[axis].number()},
+                         {"end", application.index.end[axis].number()}});
     for (const Region& region : application.inputs) inputs.push_back(region_json(graph, region));
     for (const Region& region : application.outputs) outputs.push_back(region_json(graph, region));
     return {{"shard", application.shard},   {"round", application.round}, {"stage", application.stage},
@@ -148,7 +148,7 @@ std::optional<std::pair<std::vector<heddle::Box>, heddle::Box>> around_the_middl
     heddle::Box whole, middle;
     std::vector<heddle::Box> boxes = {heddle::Box{}};
     for (const Axis& axis : axes) {
-        const int64_t extent = axis.extent.value, at = extent / 2;
+        const int64_t extent = axis.extent.value(), at = extent / 2;
         const bool is_cut = axis.column >= 0 && axis.reductions.empty() && !axis.fold && !axis.refusal && extent > 2;
         middle.start.push_back(is_cut ? at : 0);
         middle.end.push_back(is_cut ? at + 1 : extent);
@@ -195,7 +195,7 @@ Json point_json(const Graph& graph, const Operation& operation) {
         Json index = Json::object(), inputs = Json::array();
         bool says_more = false;
         for (size_t a = 0; a < axes.size(); a++) {
-            if (boxes->second.extent(a) == 1 && axes[a].column >= 0) index[axes[a].name] = boxes->second.start[a];
+            if (boxes->second.extent(a) == 1 && axes[a].column >= 0) index[axes[a].name] = boxes->second.start[a].number();
         }
         for (const Region& region : application.inputs) {
             const auto extents = graph.tensor(region.tensor).type.extents();
@@ -216,7 +216,7 @@ Json axes_json(const Graph& graph, const Operation& operation) {
         std::vector<std::string> combiners;
         for (NodeId id : axis.reductions) combiners.emplace_back(name(operation.body->node(id).reducer));
         if (axis.fold) combiners.push_back(operation.folds[*axis.fold].combiner);
-        Json json = {{"name", axis.name},   {"extent", axis.extent.text()}, {"size", axis.extent.value},
+        Json json = {{"name", axis.name},   {"extent", axis.extent.text()}, {"size", axis.extent.number()},
                      {"cut", cut_of(axis)}, {"combiners", combiners},       {"refusal", nullptr}};
         json["inputs"] = movements_json(graph, operation.inputs, axis.inputs);
         json["outputs"] = movements_json(graph, operation.outputs, axis.outputs);

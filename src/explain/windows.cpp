@@ -85,7 +85,7 @@ private:
                 bound.form.terms.emplace_back(variable, factor);
             } else if ((factor > 0) == greatest) {
                 const auto far =
-                    checked_multiply(factor, std::max<int64_t>(0, body_.variable(variable).extent.value - 1));
+                    checked_multiply(factor, std::max<int64_t>(0, body_.variable(variable).extent.value() - 1));
                 const auto constant = far ? checked_add(bound.form.constant, *far) : std::nullopt;
                 if (!constant) return std::nullopt;
                 bound.form.constant = *constant;

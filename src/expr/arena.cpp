@@ -66,17 +66,17 @@ bool widens(DType narrow, DType wide) {
 }  // namespace
 
 AxisId Arena::add_axis(Axis axis) {
-    if (axis.factor == 0) axis.factor = axis.extent;
+    if (axis.factor == 0) axis.factor = axis.extent.factor();
     axes_.push_back(std::move(axis));
     return last_id<AxisId>(axes_);
 }
 
-Expr Arena::intern(Expression expression, std::vector<int64_t> coefficients) {
+Expr Arena::intern(Expression expression, std::vector<Size> coefficients) {
     size_t hash = hash_of(expression);
-    for (int64_t coefficient : coefficients) hash = mixed_hash(hash, static_cast<size_t>(coefficient));
+    for (const Size& coefficient : coefficients) hash = mixed_hash(hash, coefficient.hash());
     const auto [number, added] = table_.intern(hash, [&](int32_t number) {
         Expr other = at(ExpressionId(number));
-        return same(*other, expression) && other->coefficients == coefficients;
+        return same(*other, expression) && std::ranges::equal(other->coefficients, coefficients, &Size::same_as);
     });
     const ExpressionId id(number);
     if (!added) return at(id);
@@ -89,6 +89,9 @@ Expr Arena::intern(Expression expression, std::vector<int64_t> coefficients) {
     for (Expr operand : made.parts()) nodes += operand->nodes;
     made.nodes = static_cast<int32_t>(std::min<int64_t>(nodes, INT32_MAX));
     made.has_reads = made.is_read() || std::ranges::any_of(made.parts(), &Interned::has_reads);
+    made.has_named_sizes = made.integer.named() || std::ranges::any_of(made.coefficients, &Size::named) ||
+                           (made.kind == Kind::variable && axis(made.axis()).extent.named()) ||
+                           std::ranges::any_of(made.parts(), &Interned::has_named_sizes);
     Interval range = interval_of(made);
     if (made.kind == Kind::read && made.dtype == DType::int64) {
         if (auto given = ranges_.find(made.tensor()); given != ranges_.end()) range = given->second;
@@ -99,9 +102,9 @@ Expr Arena::intern(Expression expression, std::vector<int64_t> coefficients) {
     return &pool_.back();
 }
 
-Expr Arena::integer(int64_t value) { return literal(DType::int64, value); }
+Expr Arena::integer(const Size& value) { return literal(DType::int64, value); }
 
-Expr Arena::literal(DType dtype, int64_t value, bool from_template) {
+Expr Arena::literal(DType dtype, const Size& value, bool from_template) {
     return intern({.kind = Kind::integer, .dtype = dtype, .integer = value, .from_template = from_template});
 }
 
@@ -111,7 +114,7 @@ Expr Arena::real(DType dtype, double value, bool from_template) {
 }
 
 Expr Arena::axis_value(AxisId id) {
-    if (canonical_ && axis(id).extent == 1 && !axis(id).named) return integer(0);
+    if (canonical_ && axis(id).extent.same_as(1) && !axis(id).named) return integer(0);
     return intern({.kind = Kind::variable, .dtype = DType::int64, .index = id});
 }
 
@@ -163,7 +166,7 @@ Expr Arena::simplified(ScalarOp op, DType dtype, const std::vector<Expr>& operan
     // Where axes have become numbers, which branch is taken is known: the other one may read outside.
     const auto is_number = [](Expr e) { return e->kind == Kind::integer && e->dtype == DType::int64; };
     if (operands.size() == 2 && is_number(operands[0]) && is_number(operands[1])) {
-        const int64_t a = operands[0]->integer, b = operands[1]->integer;
+        const Size &a = operands[0]->integer, &b = operands[1]->integer;
         if (op == ScalarOp::less) return truth(a < b);
         if (op == ScalarOp::less_equal) return truth(a <= b);
         if (op == ScalarOp::greater) return truth(a > b);
@@ -210,10 +213,14 @@ Expr Arena::simplified_cast(DType dtype, Expr value) {
         return real(dtype, value->real, value->from_template);
     }
     if (value->kind == Kind::integer && value->dtype != DType::uint64) {
-        if (is_integer(dtype)) return literal(dtype, wrapped_to(dtype, value->integer), value->from_template);
-        const bool exact = value->integer >= -(int64_t(1) << 53) && value->integer <= (int64_t(1) << 53);
-        if (is_float(dtype) && exact) {
-            return real(dtype, static_cast<double>(value->integer), value->from_template);
+        if (is_integer(dtype)) {
+            const bool fits = holds(dtype, Interval::point(value->integer));
+            return literal(dtype, fits ? value->integer : Size(wrapped_to(dtype, value->integer)), value->from_template);
+        }
+        const int64_t number = value->integer.number();
+        const bool exact = number >= -(int64_t(1) << 53) && number <= (int64_t(1) << 53);
+        if (is_float(dtype) && exact && !value->integer.named()) {
+            return real(dtype, static_cast<double>(value->integer.value()), value->from_template);
         }
     }
     return nullptr;
@@ -237,7 +244,7 @@ Expr Arena::read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates)
 }
 
 Expr Arena::guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates, Expr otherwise,
-                         const std::vector<int64_t>& shape) {
+                         const std::vector<Size>& shape) {
     assert(coordinates.size() == shape.size());
     bool all_inside = canonical_;
     for (size_t i = 0; canonical_ && i < shape.size(); i++) {

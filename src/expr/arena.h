@@ -27,7 +27,7 @@ using CoordinateForm = LinearForm<Expr>;  // by the atoms' ids
 
 struct Axis {
     std::string name;  // a hint for people; several axes may share one
-    int64_t extent = 1;
+    Size extent = 1;
     bool named = false;  // has an origin: never dropped at one, never a baked fact
     int64_t factor = 0;  // named axes: the number known to divide the extent, else `extent`
     int64_t hint = 0;  // named axes: the extent at the size class's representative, by which costs decide; 0: `extent`
@@ -44,11 +44,12 @@ struct ById {
 struct Interned : Expression {
     const Arena* arena = nullptr;
     ExpressionId id;                            // order of making; canonical orders use it
-    std::vector<int64_t> coefficients;          // linear; guarded_read: the extents of the tensor
-    std::vector<AxisId> axes;                   // all axes that occur, sorted
-    int64_t low = INT64_MIN, high = INT64_MAX;  // of an int64 expression; INT64_MIN and INT64_MAX: not known
+    std::vector<Size> coefficients;          // linear; guarded_read: the extents of the tensor
+    std::vector<AxisId> axes;                // all axes that occur, sorted
+    Size low = INT64_MIN, high = INT64_MAX;  // of an int64 expression; INT64_MIN and INT64_MAX: not known
     int32_t nodes = 1;                          // of the expression written as a graph, an upper bound
     bool has_reads = false;                     // it is one, or one lies below
+    bool has_named_sizes = false;               // a literal, coefficient or extent of an axis below is one with an origin
 
     // The operands.
     auto parts() const { return std::views::transform(std::span(operands.begin(), operands.end()), ById{arena}); }
@@ -69,27 +70,27 @@ public:
 
     AxisId add_axis(Axis axis);
     const Axis& axis(AxisId id) const { return axes_[id]; }
-    int64_t extent(AxisId id) const { return axis(id).extent; }
-    int64_t hint(AxisId id) const { return axis(id).hint > 0 ? axis(id).hint : axis(id).extent; }
+    const Size& extent(AxisId id) const { return axis(id).extent; }
+    int64_t hint(AxisId id) const { return axis(id).hint > 0 ? axis(id).hint : axis(id).extent.number(); }
     size_t axis_count() const { return axes_.size(); }
     Expr at(ExpressionId id) const { return &pool_[id]; }
     size_t size() const { return pool_.size(); }
 
-    Expr integer(int64_t value);
-    Expr literal(DType dtype, int64_t value, bool from_template = true);
+    Expr integer(const Size& value);
+    Expr literal(DType dtype, const Size& value, bool from_template = true);
     Expr real(DType dtype, double value, bool from_template = true);
     Expr axis_value(AxisId id);  // canonical: coordinate 0 for an unnamed axis of extent one
     // Linear arithmetic.
-    Expr add(Expr a, Expr b, int64_t scale = 1);  // a + scale * b
-    Expr scale(Expr a, int64_t factor);
-    Expr floor_divide(Expr a, int64_t divisor);
-    Expr modulo(Expr a, int64_t divisor);
+    Expr add(Expr a, Expr b, const Size& scale = 1);  // a + scale * b
+    Expr scale(Expr a, const Size& factor);
+    Expr floor_divide(Expr a, const Size& divisor);
+    Expr modulo(Expr a, const Size& divisor);
     Expr minimum(Expr a, Expr b);
     Expr maximum(Expr a, Expr b);
     // Conditions: decided where intervals decide them.
     Expr less(Expr a, Expr b);  // coordinates
     Expr conjunction(Expr a, Expr b);
-    Expr inside(Expr coordinate, int64_t extent);  // 0 <= coordinate < extent
+    Expr inside(Expr coordinate, const Size& extent);  // 0 <= coordinate < extent
     Expr truth(bool value);
     // Values.
     Expr scalar(ScalarOp op, DType dtype, std::vector<Expr> operands);
@@ -99,11 +100,11 @@ public:
     // `shape` decides at once where every coordinate is inside or one is outside. A value that is not a literal makes a
     // selection of it.
     Expr guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates, Expr otherwise,
-                      const std::vector<int64_t>& shape);
+                      const std::vector<Size>& shape);
 
     // Says what an int64 tensor's elements lie between, before it is read: coordinates read from it are then known to be
     // inside.
-    void declare_range(TensorIndex tensor, int64_t low, int64_t high) { ranges_[tensor] = {low, high}; }
+    void declare_range(TensorIndex tensor, const Size& low, const Size& high) { ranges_[tensor] = {low, high}; }
 
     // The like of an expression, which may be of another arena, over operands of this one, through the builders above.
     // Axes have none.
@@ -120,15 +121,15 @@ public:
 private:
     using Terms = decltype(CoordinateForm::terms);
 
-    Expr intern(Expression expression, std::vector<int64_t> coefficients = {});
-    Expr linear(int64_t constant, Terms terms);
+    Expr intern(Expression expression, std::vector<Size> coefficients = {});
+    Expr linear(const Size& constant, Terms terms);
     Expr joined(const std::vector<Expr>& conditions);
-    bool recombine(int64_t& constant, Terms& terms);
-    Expr divide(Kind kind, Expr a, int64_t divisor);
-    Expr division(Kind kind, Expr a, int64_t divisor);  // as it is asked for
-    Expr make_floor_divide(Expr a, int64_t divisor);
+    bool recombine(Size& constant, Terms& terms);
+    Expr divide(Kind kind, Expr a, const Size& divisor);
+    Expr division(Kind kind, Expr a, const Size& divisor);  // as it is asked for
+    Expr make_floor_divide(Expr a, const Size& divisor);
     Expr extreme_of(Expr way, Expr below, Expr above);
-    Expr make_modulo(Expr a, int64_t divisor);
+    Expr make_modulo(Expr a, const Size& divisor);
     Expr simplified(ScalarOp op, DType dtype, const std::vector<Expr>& operands);
     Expr simplified_cast(DType dtype, Expr value);
 
@@ -137,14 +138,14 @@ private:
     std::deque<Interned> pool_;
     InternTable table_;
     std::unordered_map<TensorIndex, Interval> ranges_;
-    std::map<std::tuple<Kind, ExpressionId, int64_t>, Expr> divisions_;  // what floor_divide and modulo gave
+    std::map<std::tuple<Kind, ExpressionId, int64_t, OriginPointer>, Expr> divisions_;  // what floor_divide and modulo gave
 };
 
 // A tensor as reads see it.
 struct ReadableTensor {
     TensorIndex index = no_id;
     DType dtype = DType::float32;
-    std::vector<int64_t> shape;
+    std::vector<Size> shape;
 };
 
 inline Expr ById::operator()(ExpressionId id) const { return arena->at(id); }

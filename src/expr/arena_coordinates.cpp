@@ -19,13 +19,6 @@
 namespace heddle::expr {
 namespace {
 
-int64_t wrapping_add(int64_t a, int64_t b) {
-    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-int64_t wrapping_multiply(int64_t a, int64_t b) {
-    return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
-
 using Terms = decltype(CoordinateForm::terms);
 
 struct Split {
@@ -33,49 +26,59 @@ struct Split {
     Terms rest;
 };
 
-Split split_by(const Terms& terms, int64_t divisor) {
+Split split_by(const Terms& terms, const Size& divisor) {
     Split result;
     for (const auto& [atom, factor] : terms) {
-        if (factor % divisor == 0)
-            result.multiples.emplace_back(atom, factor / divisor);
+        if (divides(divisor, factor))
+            result.multiples.emplace_back(atom, heddle::floor_divide(factor, divisor));
         else
             result.rest.emplace_back(atom, factor);
     }
     return result;
 }
 
-// Divisors worth a try, greatest first: magnitudes of coefficients, and their common one.
-std::vector<int64_t> common_divisors(const Terms& terms) {
-    std::vector<int64_t> result;
+// A quotient and its remainder; what lies in the first period stays as it is.
+std::pair<Size, Size> divided(const Size& constant, const Size& divisor) {
+    if (constant >= 0 && constant < divisor) return {0, constant};
+    return {floor_divide(constant, divisor), floor_modulo(constant, divisor)};
+}
+
+// Divisors worth a try, greatest first: magnitudes of coefficients, and their common one. Of named ones only what is
+// above 0.
+std::vector<Size> common_divisors(const Terms& terms) {
+    std::vector<Size> result;
     int64_t common = 0;
     for (const auto& [atom, factor] : terms) {
-        if (factor == INT64_MIN) continue;
-        common = std::gcd(common, factor);
-        if (std::abs(factor) > 1) result.push_back(std::abs(factor));
+        if (factor.number() == INT64_MIN) continue;
+        common = std::gcd(common, factor.factor());
+        if (std::abs(factor.number()) > 1) result.push_back(factor.number() < 0 ? -factor : factor);
     }
     if (common > 1) result.push_back(common);
-    std::sort(result.begin(), result.end(), std::greater<>());
-    result.erase(std::unique(result.begin(), result.end()), result.end());
+    std::ranges::stable_sort(result, std::greater<>(), &Size::number);
+    result.erase(std::unique(result.begin(), result.end(), [](const Size& a, const Size& b) { return a.same_as(b); }),
+                 result.end());
+    std::erase_if(result, [](const Size& divisor) { return divisor < 1; });
     return result;
 }
 
 }  // namespace
 
-Expr Arena::linear(int64_t constant, Terms terms) {
+Expr Arena::linear(const Size& given, Terms terms) {
     std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.first->id < b.first->id; });
+    Size constant = given;
     do {
         size_t kept = 0;
         for (size_t i = 0; i < terms.size();) {
             auto [atom, factor] = terms[i];
-            for (i++; i < terms.size() && terms[i].first == atom; i++) factor = wrapping_add(factor, terms[i].second);
-            if (factor != 0) terms[kept++] = {atom, factor};
+            for (i++; i < terms.size() && terms[i].first == atom; i++) factor = factor + terms[i].second;
+            if (!factor.same_as(0)) terms[kept++] = {atom, factor};
         }
         terms.resize(kept);
     } while (canonical_ && recombine(constant, terms));
     if (terms.empty()) return integer(constant);
-    if (constant == 0 && terms.size() == 1 && terms[0].second == 1) return terms[0].first;
+    if (constant.same_as(0) && terms.size() == 1 && terms[0].second.same_as(1)) return terms[0].first;
     Expression sum{.kind = Kind::linear, .dtype = DType::int64, .integer = constant};
-    std::vector<int64_t> coefficients;
+    std::vector<Size> coefficients;
     for (const auto& [atom, factor] : terms) {
         sum.operands.push_back(atom->id);
         coefficients.push_back(factor);
@@ -85,37 +88,37 @@ Expr Arena::linear(int64_t constant, Terms terms) {
 
 // One step of q B floor(z, B) + q mod(z, B) = q z or q z - q mod(z, B) = q B floor(z, B); leaves the terms sorted by
 // atom, atoms possibly twice.
-bool Arena::recombine(int64_t& constant, Terms& terms) {
+bool Arena::recombine(Size& constant, Terms& terms) {
     auto by_id = [](const auto& a, const auto& b) { return a.first->id < b.first->id; };
     for (size_t i = 0; i < terms.size(); i++) {
         const auto [remainder, factor] = terms[i];
-        if (remainder->kind != Kind::modulo || factor == INT64_MIN) continue;
+        if (remainder->kind != Kind::modulo || factor.number() == INT64_MIN) continue;
         const CoordinateForm dividend = linear_form(remainder->parts()[0]);
         const bool subtracted =
-            std::all_of(dividend.terms.begin(), dividend.terms.end(), [&, q = factor](const auto& term) {
-                const std::pair<Expr, int64_t> wanted = {term.first, wrapping_multiply(-q, term.second)};
+            std::all_of(dividend.terms.begin(), dividend.terms.end(), [&, q = Size(factor)](const auto& term) {
+                const std::pair<Expr, Size> wanted = {term.first, -q * term.second};
                 return std::binary_search(terms.begin(), terms.end(), wanted, by_id) &&
-                       std::lower_bound(terms.begin(), terms.end(), wanted, by_id)->second == wanted.second;
+                       std::lower_bound(terms.begin(), terms.end(), wanted, by_id)->second.same_as(wanted.second);
             });
         if (subtracted) {
             const CoordinateForm quotient = linear_form(floor_divide(remainder->parts()[0], remainder->integer));
-            const int64_t back = wrapping_multiply(-factor, remainder->integer);
+            const Size back = -factor * remainder->integer;
             terms.erase(terms.begin() + i);
-            for (const auto& [atom, q] : dividend.terms) terms.emplace_back(atom, wrapping_multiply(factor, q));
-            constant = wrapping_add(constant, wrapping_multiply(factor, dividend.constant));
-            constant = wrapping_add(constant, wrapping_multiply(back, quotient.constant));
-            for (const auto& [atom, q] : quotient.terms) terms.emplace_back(atom, wrapping_multiply(back, q));
+            for (const auto& [atom, q] : dividend.terms) terms.emplace_back(atom, factor * q);
+            constant = constant + factor * dividend.constant;
+            constant = constant + back * quotient.constant;
+            for (const auto& [atom, q] : quotient.terms) terms.emplace_back(atom, back * q);
             std::sort(terms.begin(), terms.end(), by_id);
             return true;
         }
-        const int64_t wanted = wrapping_multiply(factor, remainder->integer);
+        const Size wanted = factor * remainder->integer;
         for (size_t j = 0; j < terms.size(); j++) {
-            if (i == j || terms[j].second != wanted) continue;
+            if (i == j || !terms[j].second.same_as(wanted)) continue;
             if (floor_divide(remainder->parts()[0], remainder->integer) != terms[j].first) continue;
             terms.erase(terms.begin() + std::max(i, j));
             terms.erase(terms.begin() + std::min(i, j));
-            constant = wrapping_add(constant, wrapping_multiply(factor, dividend.constant));
-            for (const auto& [atom, q] : dividend.terms) terms.emplace_back(atom, wrapping_multiply(factor, q));
+            constant = constant + factor * dividend.constant;
+            for (const auto& [atom, q] : dividend.terms) terms.emplace_back(atom, factor * q);
             std::sort(terms.begin(), terms.end(), by_id);
             return true;
         }
@@ -123,86 +126,87 @@ bool Arena::recombine(int64_t& constant, Terms& terms) {
     return false;
 }
 
-Expr Arena::add(Expr a, Expr b, int64_t scale) {
+Expr Arena::add(Expr a, Expr b, const Size& scale) {
     assert(a->dtype == DType::int64 && b->dtype == DType::int64);
     CoordinateForm sum = linear_form(a);
     const CoordinateForm other = linear_form(b);
-    for (const auto& [atom, factor] : other.terms) sum.terms.emplace_back(atom, wrapping_multiply(factor, scale));
-    return linear(wrapping_add(sum.constant, wrapping_multiply(other.constant, scale)), std::move(sum.terms));
+    for (const auto& [atom, factor] : other.terms) sum.terms.emplace_back(atom, factor * scale);
+    return linear(sum.constant + other.constant * scale, std::move(sum.terms));
 }
 
-Expr Arena::scale(Expr a, int64_t factor) { return add(integer(0), a, factor); }
+Expr Arena::scale(Expr a, const Size& factor) { return add(integer(0), a, factor); }
 
-Expr Arena::floor_divide(Expr a, int64_t divisor) { return divide(Kind::floor_divide, a, divisor); }
-Expr Arena::modulo(Expr a, int64_t divisor) { return divide(Kind::modulo, a, divisor); }
+Expr Arena::floor_divide(Expr a, const Size& divisor) { return divide(Kind::floor_divide, a, divisor); }
+Expr Arena::modulo(Expr a, const Size& divisor) { return divide(Kind::modulo, a, divisor); }
 
-Expr Arena::divide(Kind kind, Expr a, int64_t divisor) {
+Expr Arena::divide(Kind kind, Expr a, const Size& divisor) {
     assert(divisor > 0 && a->dtype == DType::int64);
     if (!canonical_) return division(kind, a, divisor);
     const bool quotient = kind == Kind::floor_divide;
-    if (divisor == 1) return quotient ? a : integer(0);
+    if (divisor.same_as(1)) return quotient ? a : integer(0);
     if (a->kind == Kind::integer) {
         return integer(quotient ? heddle::floor_divide(a->integer, divisor) : floor_modulo(a->integer, divisor));
     }
-    const std::tuple key(kind, a->id, divisor);
+    const std::tuple key(kind, a->id, divisor.number(), divisor.origin());
     if (auto found = divisions_.find(key); found != divisions_.end()) return found->second;
     Expr result = quotient ? make_floor_divide(a, divisor) : make_modulo(a, divisor);
     divisions_[key] = result;
     return result;
 }
 
-Expr Arena::division(Kind kind, Expr a, int64_t divisor) {
+Expr Arena::division(Kind kind, Expr a, const Size& divisor) {
     return intern({.kind = kind, .dtype = DType::int64, .integer = divisor, .operands = {a->id}});
 }
 
-Expr Arena::make_floor_divide(Expr a, int64_t divisor) {
+Expr Arena::make_floor_divide(Expr a, const Size& divisor) {
     const CoordinateForm form = linear_form(a);
     const Split split = split_by(form.terms, divisor);
-    const int64_t constant = floor_modulo(form.constant, divisor);
-    Expr whole = linear(heddle::floor_divide(form.constant, divisor), split.multiples);
+    const auto [periods, constant] = divided(form.constant, divisor);
+    Expr whole = linear(periods, split.multiples);
     Expr rest = linear(constant, split.rest);
     const Interval range = interval(rest);
     if (range.known() && heddle::floor_divide(range.low, divisor) == heddle::floor_divide(range.high, divisor)) {
         return add(whole, integer(heddle::floor_divide(range.low, divisor)));
     }
     if (rest != a) return add(whole, floor_divide(rest, divisor));
-    for (int64_t common : common_divisors(split.rest)) {
-        if (common >= divisor || divisor % common != 0) continue;
+    for (const Size& common : common_divisors(split.rest)) {
+        if (common.number() >= divisor.number() || !divides(common, divisor)) continue;
         const Split finer = split_by(split.rest, common);
         if (finer.multiples.empty()) continue;
         Expr low = linear(floor_modulo(constant, common), finer.rest);
         if (!interval(low).within(0, common - 1)) continue;
-        return floor_divide(linear(heddle::floor_divide(constant, common), finer.multiples), divisor / common);
+        return floor_divide(linear(heddle::floor_divide(constant, common), finer.multiples),
+                            heddle::floor_divide(divisor, common));
     }
     if (rest->kind == Kind::floor_divide) {
         if (auto product = checked_multiply(rest->integer, divisor)) return floor_divide(rest->parts()[0], *product);
     }
-    if (rest->kind == Kind::modulo && rest->integer % divisor == 0) {
-        return modulo(floor_divide(rest->parts()[0], divisor), rest->integer / divisor);
+    if (rest->kind == Kind::modulo && divides(divisor, rest->integer)) {
+        return modulo(floor_divide(rest->parts()[0], divisor), heddle::floor_divide(rest->integer, divisor));
     }
     return division(Kind::floor_divide, rest, divisor);
 }
 
-Expr Arena::make_modulo(Expr a, int64_t divisor) {
+Expr Arena::make_modulo(Expr a, const Size& divisor) {
     const CoordinateForm form = linear_form(a);
     const Split split = split_by(form.terms, divisor);
-    const int64_t constant = floor_modulo(form.constant, divisor);
+    const Size constant = divided(form.constant, divisor).second;
     Expr rest = linear(constant, split.rest);
     const Interval range = interval(rest);
     if (range.known() && heddle::floor_divide(range.low, divisor) == heddle::floor_divide(range.high, divisor)) {
-        return add(rest, integer(-heddle::floor_divide(range.low, divisor) * divisor));
+        return add(rest, integer(-(heddle::floor_divide(range.low, divisor) * divisor)));
     }
     if (rest != a) return modulo(rest, divisor);
-    for (int64_t common : common_divisors(split.rest)) {
-        if (common >= divisor || divisor % common != 0) continue;
+    for (const Size& common : common_divisors(split.rest)) {
+        if (common.number() >= divisor.number() || !divides(common, divisor)) continue;
         const Split finer = split_by(split.rest, common);
         if (finer.multiples.empty()) continue;
         Expr low = linear(floor_modulo(constant, common), finer.rest);
         if (!interval(low).within(0, common - 1)) continue;
         Expr high = linear(heddle::floor_divide(constant, common), finer.multiples);
-        return add(low, modulo(high, divisor / common), common);
+        return add(low, modulo(high, heddle::floor_divide(divisor, common)), common);
     }
-    if (rest->kind == Kind::modulo && rest->integer % divisor == 0) return modulo(rest->parts()[0], divisor);
+    if (rest->kind == Kind::modulo && divides(divisor, rest->integer)) return modulo(rest->parts()[0], divisor);
     return division(Kind::modulo, rest, divisor);
 }
 
@@ -233,7 +237,7 @@ std::optional<Kind> extreme_by(Expr way, Expr difference) {
     if (!interval(way).known() || !interval(difference).known()) return std::nullopt;
     const CoordinateForm chooses = linear_form(way), apart = linear_form(difference);
     if (chooses.terms.empty() || apart.terms.size() != chooses.terms.size()) return std::nullopt;
-    const int64_t times = apart.terms[0].second / chooses.terms[0].second;
+    const Size times = apart.terms[0].second / chooses.terms[0].second;
     for (size_t i = 0; i < apart.terms.size(); i++) {
         const auto& [atom, factor] = chooses.terms[i];
         const auto multiple = checked_multiply(factor, times);
@@ -242,7 +246,7 @@ std::optional<Kind> extreme_by(Expr way, Expr difference) {
     // Both are one at way = 0, or between -1 and 0.
     const auto there = checked_multiply(chooses.constant, times);
     const auto rest = there ? checked_subtract(apart.constant, *there) : std::nullopt;
-    if (!rest || *rest < std::min<int64_t>(0, times) || *rest > std::max<int64_t>(0, times)) return std::nullopt;
+    if (!rest || *rest < std::min(Size(0), times) || *rest > std::max(Size(0), times)) return std::nullopt;
     if (times == 0) return std::nullopt;
     return times > 0 ? Kind::maximum : Kind::minimum;
 }
@@ -281,9 +285,9 @@ Expr Arena::less(Expr a, Expr b) {
     Expr difference = add(a, b, -1);
     const CoordinateForm form = linear_form(difference);
     // What may overflow is left as it is: dividing would undo the wrap.
-    const std::vector<int64_t> divisors =
-        interval(difference).known() ? common_divisors(form.terms) : std::vector<int64_t>();
-    for (int64_t common : divisors) {
+    const std::vector<Size> divisors =
+        interval(difference).known() ? common_divisors(form.terms) : std::vector<Size>();
+    for (const Size& common : divisors) {
         const Split split = split_by(form.terms, common);
         Expr low = linear(floor_modulo(form.constant, common), split.rest);
         if (split.multiples.empty() || !interval(low).within(0, common - 1)) continue;
@@ -296,7 +300,7 @@ Expr Arena::less(Expr a, Expr b) {
     return negative(difference);
 }
 
-Expr Arena::inside(Expr coordinate, int64_t extent) {
+Expr Arena::inside(Expr coordinate, const Size& extent) {
     if (!canonical_) {
         const DType truth = DType::boolean;
         return intern({.kind = Kind::inside, .dtype = truth, .integer = extent, .operands = {coordinate->id}});
@@ -305,7 +309,7 @@ Expr Arena::inside(Expr coordinate, int64_t extent) {
 }
 
 Expr coordinate_of(Arena& arena, ScalarOp op, Expr a, Expr b) {
-    const int64_t divisor = b && b->kind == Kind::integer ? b->integer : 0;
+    const Size divisor = b && b->kind == Kind::integer ? b->integer : Size(0);
     const bool not_negative = interval(a).known_low() && a->low >= 0;
     auto next = [&](Expr e) { return arena.add(e, arena.integer(1)); };
     auto equal = [&] { return arena.conjunction(arena.less(a, next(b)), arena.less(b, next(a))); };

@@ -14,21 +14,21 @@ namespace {
 
 // Of the lesser of two: it is at most any mean of them, and there is one in which an axis that goes up in one and down
 // in the other cancels: min(x + 1, 2 n - x) <= n. `sign`: -1 for the greater of two, by its negative.
-std::optional<int64_t> most_of_mean(Expr lesser, Expr other_one, int64_t sign) {
+std::optional<Size> most_of_mean(Expr lesser, Expr other_one, int64_t sign) {
     const CoordinateForm a = linear_form(lesser), b = linear_form(other_one);
     for (const auto& [atom, up] : a.terms) {
-        const auto other = std::ranges::find(b.terms, atom, &std::pair<Expr, int64_t>::first);
+        const auto other = std::ranges::find(b.terms, atom, &std::pair<Expr, Size>::first);
         if (other == b.terms.end() || (up < 0) == (other->second < 0)) continue;
-        const int64_t down = other->second;
-        if (up == INT64_MIN || down == INT64_MIN) return std::nullopt;
-        const auto whole = checked_add(std::abs(up), std::abs(down));
+        const Size down = other->second;
+        if (up.number() == INT64_MIN || down.number() == INT64_MIN) return std::nullopt;
+        const auto whole = checked_add(absolute(up), absolute(down));
         IntervalSum sum(0);
-        std::vector<std::pair<Expr, int64_t>> others;  // what occurs in both may cancel, too
-        for (const auto& [form, weight] : {std::pair(&a, std::abs(down)), std::pair(&b, std::abs(up))}) {
+        std::vector<std::pair<Expr, Size>> others;  // what occurs in both may cancel, too
+        for (const auto& [form, weight] : {std::pair(&a, absolute(down)), std::pair(&b, absolute(up))}) {
             sum.add(sign * weight, Interval::point(form->constant));
             for (const auto& [term, factor] : form->terms) {
                 if (term == atom) continue;
-                const auto seen = std::ranges::find(others, term, &std::pair<Expr, int64_t>::first);
+                const auto seen = std::ranges::find(others, term, &std::pair<Expr, Size>::first);
                 auto& total = seen == others.end() ? others.emplace_back(term, 0).second : seen->second;
                 const auto weighted = checked_multiply(sign * weight, factor);
                 const auto both = weighted ? checked_add(total, *weighted) : std::nullopt;
@@ -48,15 +48,15 @@ std::optional<int64_t> most_of_mean(Expr lesser, Expr other_one, int64_t sign) {
 
 // An upper bound of the lesser of two (with `sign` -1: of its negative, for the greater of two). Where one is itself
 // the greater of two, it is the greater of what the other one makes of each: min(2 n - x, max(x, -x)) <= n.
-std::optional<int64_t> most_of_lesser(Expr a, Expr b, int64_t sign) {
+std::optional<Size> most_of_lesser(Expr a, Expr b, int64_t sign) {
     const Kind opposite = sign > 0 ? Kind::maximum : Kind::minimum;
     if (b->kind != opposite) std::swap(a, b);
     if (b->kind != opposite) return most_of_mean(a, b, sign);
-    std::optional<int64_t> most = INT64_MIN;
+    std::optional<Size> most = INT64_MIN;
     for (Expr part : b->parts()) {
         const Interval x = interval(a), y = interval(part);
         if (!x.known() || !y.known()) return std::nullopt;
-        int64_t lesser = sign > 0 ? std::min(x.high, y.high) : -std::max(x.low, y.low);
+        Size lesser = sign > 0 ? std::min(x.high, y.high) : -std::max(x.low, y.low);
         if (const auto mean = most_of_mean(a, part, sign)) lesser = std::min(lesser, *mean);
         most = std::max(*most, lesser);
     }
@@ -95,7 +95,7 @@ Interval interval_of(const Interned& expression) {
     const Interval literal = Interval::point(expression.integer);
     switch (expression.kind) {
     case Kind::integer: return literal;
-    case Kind::variable: return Interval::below(std::max<int64_t>(expression.arena->extent(expression.axis()), 1));
+    case Kind::variable: return Interval::below(std::max(expression.arena->extent(expression.axis()), Size(1)));
     case Kind::linear: {
         IntervalSum sum(expression.integer);
         for (size_t i = 0; i < expression.operands.size(); i++) sum.add(expression.coefficients[i], operand(i));

@@ -140,11 +140,11 @@ std::optional<Misfit> misfit(const Expression& e, std::span<const DType> of, Sta
     case Kind::integer:
         if (!is_integer(e.dtype) && !is_bool(e.dtype)) return wrong_type("an integer type or bool", e.dtype);
         if (Interval::point(e.integer).within(interval_of(e.dtype))) return std::nullopt;
-        return Misfit{false, fmt::format("a literal of {}", name(e.dtype)), std::to_string(e.integer)};
+        return Misfit{false, fmt::format("a literal of {}", name(e.dtype)), std::to_string(e.integer.number())};
     case Kind::real: return is_float(e.dtype) ? std::nullopt : std::optional(wrong_type("a float type", e.dtype));
     case Kind::floor_divide:
     case Kind::modulo:
-        return e.integer > 0 ? std::nullopt : std::optional(Misfit{false, "over 0", std::to_string(e.integer)});
+        return e.integer > 0 ? std::nullopt : std::optional(Misfit{false, "over 0", std::to_string(e.integer.number())});
     case Kind::scalar: return scalar_misfit(e, of);
     case Kind::cast:
         if (is_complex(of[0]) && !is_complex(e.dtype)) return wrong_type("a real operand or a complex type", of[0]);

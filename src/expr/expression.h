@@ -56,12 +56,11 @@ struct Expression {
     ScalarOp op = ScalarOp::add;
     Reducer reducer = Reducer::sum;
     int32_t index = 0;    // variable, axis, tensor or local: see below
-    int64_t integer = 0;  // literal, constant term, divisor
+    Size integer = 0;     // literal, constant term, divisor
     double real = 0;      // literal
     InlineVector<ExpressionId, 4> operands;
     InlineVector<VariableId, 4> variables;  // reduce: outermost first
     bool from_template = true;  // a literal that a template wrote stays in a kernel's text; one from data leaves it
-    OriginPointer origin;       // an integer literal that is computed from named dimensions: how; else null
 
     bool is_literal() const { return kind == Kind::integer || kind == Kind::real; }
     bool is_coordinate() const { return kind <= Kind::maximum; }

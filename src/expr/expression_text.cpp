@@ -48,7 +48,7 @@ ExpressionSpeller::Text ExpressionSpeller::joined(std::string text, Precedence p
 }
 
 ExpressionSpeller::Text ExpressionSpeller::literal(const Expression& e) const {
-    std::string text = literal_text({.dtype = e.dtype, .integer = e.integer, .real = e.real});
+    std::string text = literal_text({.dtype = e.dtype, .integer = e.integer.number(), .real = e.real});
     if (reader_ == Reader::parser && !e.from_template) return {fmt::format("data({})", text)};
     const auto precedence = text[0] == '-' ? Precedence::unary : Precedence::postfix;
     return {std::move(text), precedence};
@@ -167,7 +167,7 @@ uint64_t ExpressionPrinter::hash_of(Expr e) const {
                                   static_cast<uint64_t>(e->from_template));
     seed = mixed(seed, static_cast<uint64_t>(e->op));
     seed = mixed(seed, static_cast<uint64_t>(e->is_read() ? e->index : -1));
-    seed = mixed(seed, static_cast<uint64_t>(e->kind == Kind::variable ? rank(e) : e->integer));
+    seed = mixed(seed, static_cast<uint64_t>(e->kind == Kind::variable ? rank(e) : e->integer.number()));
     seed = mixed(seed, std::bit_cast<uint64_t>(e->real));
     std::vector<uint64_t> parts;
     for (size_t i = 0; i < e->parts().size(); i++) {
@@ -213,9 +213,9 @@ std::string ExpressionPrinter::linear_text(Expr e) const {
         result += magnitude == 1 ? atom : fmt::format("{} * {}", magnitude, atom);
     }
     if (e->integer < 0 && e->integer != INT64_MIN)
-        result += fmt::format(" - {}", -e->integer);
+        result += fmt::format(" - {}", -e->integer.number());
     else if (e->integer != 0)
-        result += fmt::format(" + {}", e->integer);
+        result += fmt::format(" + {}", e->integer.number());
     return fmt::format("({})", result);
 }
 
@@ -237,8 +237,8 @@ ExpressionSpeller::Text ExpressionPrinter::special(ExpressionId id) const {
     auto operand = [&](size_t i) -> const std::string& { return text_of(e->operands[i]); };
     switch (e->kind) {
     case Kind::linear: return {linear_text(e)};
-    case Kind::floor_divide: return {fmt::format("({} // {})", operand(0), e->integer)};
-    case Kind::modulo: return {fmt::format("({} % {})", operand(0), e->integer)};
+    case Kind::floor_divide: return {fmt::format("({} // {})", operand(0), e->integer.number())};
+    case Kind::modulo: return {fmt::format("({} % {})", operand(0), e->integer.number())};
     case Kind::minimum:
     case Kind::maximum: {
         const std::vector<size_t> order = operand_order(e);
@@ -246,7 +246,7 @@ ExpressionSpeller::Text ExpressionPrinter::special(ExpressionId id) const {
             fmt::format("{}({}, {})", e->kind == Kind::minimum ? "min" : "max", operand(order[0]), operand(order[1]))};
     }
     case Kind::negative: return {fmt::format("({} < 0)", operand(0))};
-    case Kind::inside: return {fmt::format("inside({}, {})", operand(0), e->integer)};
+    case Kind::inside: return {fmt::format("inside({}, {})", operand(0), e->integer.number())};
     case Kind::conjunction: return {conjunction_text(e)};
     default: return {};  // in bodies only
     }

@@ -11,23 +11,23 @@ Interval decided(const ScalarOpInfo& row, bool negative, bool zero, bool positiv
     Interval result{1, 0};
     const std::pair<bool, int64_t> signs[] = {{negative, -1}, {zero, 0}, {positive, 1}};
     for (const auto& [possible, sign] : signs) {
-        const int64_t holds = row.integer(sign, 0);
+        const Size holds = row.integer(sign, 0);
         if (possible) result = {std::min(result.low, holds), std::max(result.high, holds)};
     }
     return result;
 }
 
 // Of two truths every pair is looked at; of integers that are not negative no bit is above those of both.
-Interval bitwise(const ScalarOpInfo& row, Interval a, Interval b) {
+Interval bitwise(const ScalarOpInfo& row, const Interval& a, const Interval& b) {
     if (a.within(0, 1) && b.within(0, 1)) {
         Interval result = Interval::point(row.integer(a.low, b.low));
-        for (int64_t x : {a.low, a.high}) {
-            for (int64_t y : {b.low, b.high}) result = hull(result, Interval::point(row.integer(x, y)));
+        for (int64_t x : {a.low.value(), a.high.value()}) {
+            for (int64_t y : {b.low.value(), b.high.value()}) result = hull(result, Interval::point(row.integer(x, y)));
         }
         return result;
     }
     if (a.low < 0 || b.low < 0 || !a.known() || !b.known()) return {};
-    const auto bits = std::bit_width(static_cast<uint64_t>(a.high | b.high));
+    const auto bits = std::bit_width(static_cast<uint64_t>(a.high.value() | b.high.value()));
     return {0, static_cast<int64_t>((uint64_t{1} << bits) - 1)};
 }
 
@@ -57,11 +57,11 @@ Interval interval_of(DType dtype) {
     return {-(int64_t{1} << (row.bits - 1)), (int64_t{1} << (row.bits - 1)) - 1};
 }
 
-bool holds(DType dtype, Interval values) {
+bool holds(DType dtype, const Interval& values) {
     return dtype == DType::uint64 ? values.low >= 0 : values.within(interval_of(dtype));
 }
 
-Interval interval_of(ScalarOp op, Interval a, Interval b) {
+Interval interval_of(ScalarOp op, const Interval& a, const Interval& b) {
     const ScalarOpInfo& row = info(op);
     switch (row.interval) {
     case IntervalRule::sum: return a + b;
@@ -75,7 +75,7 @@ Interval interval_of(ScalarOp op, Interval a, Interval b) {
     case IntervalRule::greatest: return maximum(a, b);
     case IntervalRule::bits: return bitwise(row, a, b);
     case IntervalRule::bit_count:
-        return {0, a.known() && a.low >= 0 ? static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(a.high))) : 64};
+        return {0, a.known() && a.low >= 0 ? static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(a.high.value()))) : 64};
     case IntervalRule::comparison: return decided(row, a.low<b.high, !intersection(a, b).is_empty(), a.high> b.low);
     case IntervalRule::truth: return {0, 1};
     case IntervalRule::negation: return -a;

@@ -12,11 +12,11 @@ namespace heddle {
 Interval interval_of(DType dtype);
 
 // Whether numbers in this interval are the type's own, so that none of them wraps.
-bool holds(DType dtype, Interval values);
+bool holds(DType dtype, const Interval& values);
 
 // Of an operation on integers or bools (0 and 1), none of the operands empty; `b` is left alone where there is one.
 // Exact integers: where the result leaves its own type it wraps, and nothing is known of it.
-Interval interval_of(ScalarOp op, Interval a, Interval b = Interval::point(0));
+Interval interval_of(ScalarOp op, const Interval& a, const Interval& b = Interval::point(0));
 
 // Floats, none of them NaN. Not known: the ends are NaN.
 struct RealInterval {

@@ -108,10 +108,10 @@ std::optional<Checkpoints> needed_of(const Graph& graph, const Operation& operat
     ScanSteps scan{body.variable(body.local(states[0]).variables[0]).extent};
     for (LocalId id : states) {
         const TensorType kept = kept_type(body, body.local(id), 1);
-        scan.bytes += kept.byte_size() / std::max<int64_t>(kept.shape[0].value, 1);
+        scan.bytes += kept.byte_size() / std::max<int64_t>(kept.shape[0].value(), 1);
     }
-    Checkpoints made{operation.body, scan.steps.value < fewest_steps ? 0 : between(scan), {}};
-    if (made.every <= 0 || made.every >= scan.steps.value) return std::nullopt;
+    Checkpoints made{operation.body, scan.steps.value() < fewest_steps ? 0 : between(scan), {}};
+    if (made.every <= 0 || made.every >= scan.steps.value()) return std::nullopt;
 
     ReverseRequest request{.body = &body, .cut = cancelled_shifts(body)};
     for (TensorId id : operation.inputs) {
@@ -155,7 +155,7 @@ void extend(Graph& graph, OperationId id, const Checkpoints& checkpoints) {
         graph.tensors[static_cast<size_t>(made)].producer = id;
         operation.outputs.push_back(made);
         keeping.add(state, output);
-        operation.output_projections.push_back(written_projection(*body, output, graph.tensor(made).type.extents()));
+        operation.output_projections.push_back(written_projection(*body, output, graph.tensor(made).type.shape));
     }
     std::vector<int32_t> tensors(operation.inputs.size());
     std::iota(tensors.begin(), tensors.end(), 0);
@@ -186,7 +186,7 @@ Size segments_of(const Size& steps, int64_t every) { return floor_divide(steps +
 
 StepsBetween every_steps(int64_t every) {
     return [every](const ScanSteps& scan) {
-        const auto root = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(scan.steps.value))));
+        const auto root = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(scan.steps.value()))));
         return every > 0 ? every : root;
     };
 }

@@ -84,7 +84,7 @@ NodeId product_of_others(Terms& terms, const Node& reduction) {
 
 bool is_empty(const Terms& terms, const Node& reduction) {
     return std::ranges::any_of(reduction.variables,
-                               [&](VariableId variable) { return terms.body().variable(variable).extent.value == 0; });
+                               [&](VariableId variable) { return terms.body().variable(variable).extent.value() == 0; });
 }
 
 Diagnostic too_large(const Body& forward) {

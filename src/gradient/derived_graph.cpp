@@ -117,10 +117,10 @@ void DerivedGraph::add(Body body, const std::vector<TensorId>& tensors, const st
     operation.index = extended_index(accesses);
     for (size_t i = 0; i < used.size(); ++i) {
         operation.input_projections.push_back(
-            derived_projection(accesses, static_cast<int32_t>(i), graph_.tensor(operation.inputs[i]).type.extents()));
+            derived_projection(accesses, static_cast<int32_t>(i), graph_.tensor(operation.inputs[i]).type.shape));
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
-        const std::vector<int64_t> extents = graph_.tensor(outputs[i]).type.extents();
+        const std::vector<Size>& extents = graph_.tensor(outputs[i]).type.shape;
         operation.output_projections.push_back(written_projection(*made, static_cast<int32_t>(i), extents));
     }
     operation.body = std::move(made);

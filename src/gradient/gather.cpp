@@ -50,7 +50,7 @@ public:
             if (contains(fixed, variable)) continue;
             domain_.push_back(variable);
             const Variable from = terms_.body().variable(variable);
-            if (from.extent.value == 1 && !from.extent.named()) {
+            if (from.extent.value() == 1 && !from.extent.named()) {
                 by_.variables[variable] = terms_.number(0);
                 continue;
             }
@@ -96,7 +96,7 @@ private:
             const VariableId variable = terms_.node(node.operands[0]).variable();
             const int64_t by = terms_.node(node.operands[1]).integer;
             const Variable from = terms_.body().variable(variable);
-            const int64_t extents[] = {from.extent.value / by, by};
+            const int64_t extents[] = {from.extent.value() / by, by};
             NodeId parts[2];
             for (int i = 0; i < 2; ++i) {
                 VariableId part = terms_.nodes().add_variable(from.name, Variable::Kind::reduction, extents[i]);
@@ -135,7 +135,7 @@ private:
             if (!by || terms_.node(node.operands[0]).kind != Node::Kind::variable) continue;
             const VariableId variable = terms_.node(node.operands[0]).variable();
             const Size& extent = terms_.body().variable(variable).extent;
-            if (open_.contains(variable) && !extent.named() && extent.value % *by == 0) return id;
+            if (open_.contains(variable) && !extent.named() && extent.value() % *by == 0) return id;
         }
         return std::nullopt;
     }
@@ -270,7 +270,7 @@ private:
     MixedRadix<VariableId> radix_of(std::span<const std::pair<VariableId, int64_t>> unsolved) const {
         RadixDigits<VariableId> digits;
         for (auto [variable, factor] : unsolved)
-            digits.push_back({variable, factor, terms_.body().variable(variable).extent.value});
+            digits.push_back({variable, factor, terms_.body().variable(variable).extent.value()});
         return mixed_radix(std::move(digits));
     }
 
@@ -293,7 +293,7 @@ private:
     // For the variable of the largest extent, so that the sum has the fewest terms; of equals for one of coefficient 1.
     void solve_one(const std::vector<std::pair<VariableId, int64_t>>& unsolved, NodeId value) {
         auto best = std::ranges::max_element(unsolved, {}, [&](const auto& term) {
-            return std::pair(terms_.body().variable(term.first).extent.value, std::abs(term.second) == 1);
+            return std::pair(terms_.body().variable(term.first).extent.value(), std::abs(term.second) == 1);
         });
         const auto [solved, factor] = *best;
         for (auto [variable, other] : unsolved)

@@ -237,7 +237,7 @@ Part Reverse::part_of_input(const Wanted& of, const Node& read, std::span<const 
     const TensorType& type = request_.inputs[static_cast<size_t>(of.input)];
     std::vector<Equality> equalities;
     for (size_t d = 0; d < type.shape.size(); ++d)
-        equalities.push_back({read.operands[d], of.target_nodes[d], type.shape[d].value});
+        equalities.push_back({read.operands[d], of.target_nodes[d], type.shape[d].value()});
     return gathered(terms_, std::move(equalities), domain, {}, part);
 }
 
@@ -249,7 +249,7 @@ void Reverse::through_local(const Node& node, std::span<const VariableId> domain
     for (size_t d = 0; d < of.variables.size(); ++d) {
         const VariableId variable = of.variables[d];
         equalities.push_back(
-            {node.operands[d], nodes_.variable(variable), terms_.body().variable(variable).extent.value});
+            {node.operands[d], nodes_.variable(variable), terms_.body().variable(variable).extent.value()});
     }
     Part one = gathered(terms_, std::move(equalities), domain, outer, part);
     std::vector<VariableId> points = outer;

@@ -94,7 +94,7 @@ void Reverse::through_scan(Scan& scan) {
     const bool begins = std::ranges::any_of(scan.states, [&](const State& state) { return begins_active(state); });
     // The last step makes the adjoint of what the scan began with. Without it no step reads what is not there. A
     // size with a name may be one.
-    const Size steps = begins || from.extent.named() || from.extent.value < 2 ? from.extent : from.extent - Size(1);
+    const Size steps = begins || from.extent.named() || from.extent.value() < 2 ? from.extent : from.extent - Size(1);
     const VariableId axis = nodes_.add_variable(from.name + "_back", Variable::Kind::ordered, steps);
     add_adjoints(scan, axis);
     running_ = &scan;

@@ -184,8 +184,8 @@ NodeId Segments::behind(LocalId state, NodeId step, std::span<const VariableId> 
 // Than an array over these axes.
 bool Segments::is_smaller(const Reverse::Wanted& wanted, std::span<const VariableId> axes) const {
     double points = 1, elements = 1;
-    for (VariableId axis : axes) points *= static_cast<double>(body_.variable(axis).extent.value);
-    for (VariableId axis : wanted.targets) elements *= static_cast<double>(body_.variable(axis).extent.value);
+    for (VariableId axis : axes) points *= static_cast<double>(body_.variable(axis).extent.value());
+    for (VariableId axis : wanted.targets) elements *= static_cast<double>(body_.variable(axis).extent.value());
     return elements < points;
 }
 
@@ -268,7 +268,7 @@ std::optional<Substitution> Reverse::step_of(const BodyEquation& equation, const
         step = place->first;
     }
     if (!step || std::ranges::find(equation.variables, *step) == equation.variables.end() ||
-        body_.variable(*step).extent != body_.variable(scan.axis).extent)
+        !body_.variable(*step).extent.same_as(body_.variable(scan.axis).extent))
         return std::nullopt;
     Substitution by;
     by.variables[*step] = nodes_.variable(scan.step);

@@ -31,7 +31,7 @@ int64_t operations_of(const Operation& operation) {
         if (node.kind != Node::Kind::scalar && node.kind != Node::Kind::reduce) continue;
         const NodeId over = node.kind == Node::Kind::reduce ? node.operands[0] : id;
         double points = node.kind == Node::Kind::reduce ? 1 : info(node.op).cost;
-        for (VariableId variable : free.list(over)) points *= static_cast<double>(body.variable(variable).extent.value);
+        for (VariableId variable : free.list(over)) points *= static_cast<double>(body.variable(variable).extent.value());
         sum += points;
     }
     return static_cast<int64_t>(std::min(sum, 1e12));
@@ -278,7 +278,7 @@ std::string TapeLayout::bytes_text() const {
         int64_t bytes = heddle::bytes(entry.type.dtype);
         for (const Size& size : entry.type.shape) {
             if (!size.named())
-                bytes *= size.value;
+                bytes *= size.value();
             else
                 named = named.named() ? named * size : size;
         }
@@ -327,8 +327,8 @@ StepsBetween steps_between(const TapePolicy& policy) {
     const bool balanced = policy.kind == TapePolicy::Kind::balanced;
     if (!balanced && policy.kind != TapePolicy::Kind::budget) return {};
     return [balanced, most = balanced ? bytes_of_long_scans : policy.bytes](const ScanSteps& scan) -> int64_t {
-        const auto all = checked_multiply(scan.bytes, scan.steps.value);
-        const bool fits = (all && *all <= most) || (balanced && scan.steps.value < steps_of_long_scans);
+        const auto all = checked_multiply(scan.bytes, scan.steps.value());
+        const bool fits = (all && *all <= most) || (balanced && scan.steps.value() < steps_of_long_scans);
         return fits ? 0 : every_steps(0)(scan);
     };
 }

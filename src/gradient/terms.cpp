@@ -200,7 +200,7 @@ Interval Terms::made_range(const Node& node) {
     if (node.dtype != DType::int64) return {};
     if (node.kind == Node::Kind::integer) return Interval::point(node.integer);
     if (node.kind == Node::Kind::variable)
-        return Interval::below(std::max<int64_t>(body_.variable(node.variable()).extent.value, 1));
+        return Interval::below(std::max<int64_t>(body_.variable(node.variable()).extent.value(), 1));
     if (node.kind != Node::Kind::scalar) return {};
     return interval_of(node.op, range(node.operands[0]), range(node.operands.back()));
 }
@@ -211,7 +211,7 @@ NodeList Terms::inside(NodeId value, const Size& extent) {
     const Interval values = range(value);
     NodeList conditions;
     if (values.low < 0) conditions.push_back(scalar(ScalarOp::greater_equal, {value, number(0)}));
-    if (values.high >= extent.value || extent.named())
+    if (values.high >= extent.value() || extent.named())
         conditions.push_back(scalar(ScalarOp::less, {value, size(extent)}));
     return conditions;
 }
@@ -230,7 +230,7 @@ bool Terms::made_safe(NodeId id) {
     for (size_t d = 0; d < node.operands.size(); ++d) {
         const Local* local = node.kind == Node::Kind::local ? &body_.local(node.local()) : nullptr;
         if (local && local->is_state()) return false;
-        int64_t extent = local ? body_.variable(local->variables[d]).extent.value : shapes_[node.tensor()][d];
+        int64_t extent = local ? body_.variable(local->variables[d]).extent.value() : shapes_[node.tensor()][d];
         if (!range(node.operands[d]).within(0, extent - 1)) return false;
         if (local && !safe(local->value)) return false;
     }

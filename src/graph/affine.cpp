@@ -11,13 +11,12 @@ constexpr size_t maximum_terms = 16;
 
 // Whether every partial sum fits, whatever the order of the terms.
 bool stays_in_range(const AffineForm& form, const Body& body) {
-    int64_t magnitude = form.constant;
-    if (magnitude == INT64_MIN) return false;
-    magnitude = std::abs(magnitude);
+    if (form.constant.number() == INT64_MIN) return false;
+    Size magnitude = form.constant < 0 ? -form.constant : form.constant;
     for (auto [variable, coefficient] : form.terms) {
-        if (coefficient == INT64_MIN) return false;
+        if (coefficient.number() == INT64_MIN) return false;
         auto reach =
-            checked_multiply(std::abs(coefficient), std::max<int64_t>(body.variable(variable).extent.value - 1, 0));
+            checked_multiply(coefficient < 0 ? -coefficient : coefficient, std::max<Size>(body.variable(variable).extent - 1, 0));
         auto sum = reach ? checked_add(magnitude, *reach) : std::nullopt;
         if (!sum) return false;
         magnitude = *sum;
@@ -86,7 +85,7 @@ std::vector<bool> computed_indices(const Body& body) {
 
 Interval interval_of(const AffineForm& form, const Body& body) {
     return interval_of(
-        form, [&](VariableId id) { return Interval::below(std::max<int64_t>(body.variable(id).extent.value, 1)); });
+        form, [&](VariableId id) { return Interval::below(std::max<Size>(body.variable(id).extent, 1)); });
 }
 
 std::vector<WrittenBox> written_boxes(const Body& body) {
@@ -94,7 +93,7 @@ std::vector<WrittenBox> written_boxes(const Body& body) {
     std::vector<WrittenBox> boxes;
     for (const BodyEquation& equation : body.equations) {
         bool empty =
-            std::ranges::any_of(equation.variables, [&](VariableId id) { return body.variable(id).extent.value == 0; });
+            std::ranges::any_of(equation.variables, [&](VariableId id) { return body.variable(id).extent == 0; });
         if (empty) continue;
         WrittenBox& written = boxes.emplace_back(WrittenBox{equation.output, {}});
         for (NodeId id : equation.left) {

@@ -92,8 +92,8 @@ struct Body {
     const Variable& variable(VariableId id) const { return variables[id]; }
     const Local& local(LocalId id) const { return locals[id]; }
     // Of a local as an array.
-    int64_t extent(const Local& local, size_t dimension) const {
-        return variable(local.variables[dimension]).extent.value + (local.is_state() && dimension == 0);
+    Size extent(const Local& local, size_t dimension) const {
+        return variable(local.variables[dimension]).extent + (local.is_state() && dimension == 0 ? 1 : 0);
     }
 };
 

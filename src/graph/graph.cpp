@@ -8,16 +8,16 @@
 
 namespace heddle {
 
-int64_t TensorType::elements() const {
-    int64_t count = 1;
-    for (const Size& size : shape) count *= size.value;
+Size TensorType::elements() const {
+    Size count = 1;
+    for (const Size& size : shape) count *= size;
     return count;
 }
 
 std::vector<int64_t> TensorType::extents() const {
     std::vector<int64_t> result;
     result.reserve(shape.size());
-    for (const Size& size : shape) result.push_back(size.value);
+    for (const Size& size : shape) result.push_back(size.value());
     return result;
 }
 

@@ -15,6 +15,7 @@
 #include "support/inline_vector.h"
 #include "support/strong_id.h"
 #include "support/tensor_data.h"
+#include "zspace/size_facts.h"
 #include "zspace/size.h"
 
 namespace heddle {
@@ -26,8 +27,8 @@ struct TensorType {
     DType dtype = DType::float32;
     std::vector<Size> shape;
 
-    int64_t elements() const;
-    int64_t byte_size() const { return elements() * bytes(dtype); }
+    Size elements() const;
+    Size byte_size() const { return elements() * bytes(dtype); }
     std::vector<int64_t> extents() const;
     std::string text() const;  // "float32[batch, 3, 224, 224]"
     bool operator==(const TensorType& other) const = default;
@@ -164,6 +165,9 @@ struct Graph {
     std::vector<TensorId> outputs;
     std::map<std::string, int64_t>
         dimension_names;  // the named dimensions that origins speak of, with their values here
+    // What the sizes have decided on the way to this graph: it is the same for all names for which these hold. Nothing: it
+    // was not recorded, and the graph holds for its numbers alone.
+    std::optional<SizeFacts> facts;
 
     const Tensor& tensor(TensorId id) const { return tensors[id]; }
     const Operation& operation(OperationId id) const { return operations[id]; }

@@ -122,7 +122,7 @@ private:
     // The step that a state's first coordinate, which is one more, stands for.
     std::string step_text(NodeId coordinate) const {
         const Node& node = body_.node(coordinate);
-        if (node.kind == Node::Kind::integer) return std::to_string(node.integer - 1);
+        if (node.kind == Node::Kind::integer) return std::to_string(node.integer.number() - 1);
         bool one_more = node.kind == Node::Kind::scalar && node.op == ScalarOp::add &&
                         body_.node(node.operands[1]).kind == Node::Kind::integer &&
                         body_.node(node.operands[1]).integer == 1;

@@ -50,10 +50,10 @@ private:
                 problem("graph.type", fmt::format("tensor '{}' has an unknown type", tensor.name));
                 continue;
             }
-            std::optional<int64_t> size = bytes(tensor.type.dtype);
+            std::optional<Size> size = bytes(tensor.type.dtype);
             for (const Size& extent : tensor.type.shape) {
-                if (extent.value < 0) size.reset();
-                if (size) size = checked_multiply(*size, std::max<int64_t>(extent.value, 1));
+                if (extent < 0) size.reset();
+                if (size) size = checked_multiply(*size, std::max<Size>(extent, 1));
             }
             if (!size || *size > maximum_bytes) {
                 problem("graph.limit", fmt::format("the shape of tensor '{}' is negative or too large", tensor.name),
@@ -152,7 +152,7 @@ private:
         size_t axes = 0;
         for (const IndexAxis& axis : operation.index) {
             axes += !axis.extends();
-            if (axis.extent.value < 0)
+            if (axis.extent < 0)
                 problem("graph.limit",
                         fmt::format("axis '{}' of operation '{}' has a negative extent", axis.name, operation.name));
         }
@@ -223,10 +223,10 @@ private:
                 problem("graph.limit", fmt::format("too many equations write '{}'", tensor.name));
                 continue;
             }
-            const int64_t written = total_volume(boxes);
+            const Size written = total_volume(boxes);
             if (written != tensor.type.elements()) {
                 problem("graph.cover", fmt::format("not every element of '{}' is written once", tensor.name),
-                        fmt::format("{} elements", tensor.type.elements()), fmt::format("{} written", written));
+                        fmt::format("{} elements", tensor.type.elements().number()), fmt::format("{} written", written.number()));
             } else if (overlapping(boxes)) {
                 problem("graph.cover", fmt::format("two equations write the same elements of '{}'", tensor.name));
             }
@@ -246,14 +246,14 @@ private:
     // What an opaque operation writes, as its projection says it.
     Box declared_box(const Operation& operation, size_t output) const {
         const IndexProjection& projection = operation.output_projections[output];
-        const auto extents = graph_.tensor(operation.outputs[output]).type.extents();
+        const auto extents = numbers_of(graph_.tensor(operation.outputs[output]).type.shape);
         Box box;
         for (size_t d = 0; d < extents.size(); d++) {
             int64_t low = projection.offset[d], high = low;
             size_t column = 0;
             for (const IndexAxis& axis : operation.index) {
                 if (axis.extends()) continue;
-                const int64_t reach = projection.projection[d][column++] * std::max<int64_t>(axis.extent.value - 1, 0);
+                const int64_t reach = projection.projection[d][column++] * std::max<int64_t>(axis.extent.number() - 1, 0);
                 (reach < 0 ? low : high) += reach;
             }
             const bool whole = !projection.whole.empty() && projection.whole[d];

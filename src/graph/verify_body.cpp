@@ -72,9 +72,9 @@ private:
             const Variable& variable = body_.variables[i];
             if (variable.kind > Variable::Kind::ordered)
                 problem("graph.scope", fmt::format("variable '{}' is of an unknown kind", variable.name));
-            if (variable.extent.value < 0 || variable.extent.value > maximum_extent) {
+            if (variable.extent < 0 || variable.extent > maximum_extent) {
                 problem("graph.limit", fmt::format("the extent of variable '{}' is out of range", variable.name),
-                        fmt::format("0 to {}", maximum_extent), std::to_string(variable.extent.value));
+                        fmt::format("0 to {}", maximum_extent), std::to_string(variable.extent.number()));
             }
         }
     }
@@ -95,7 +95,7 @@ private:
     // A list of distinct variables, all (or none) of them bound by reductions, with a number of points that fits.
     bool check_domain(std::span<const VariableId> variables, bool reduced, const string& where) {
         std::set<VariableId> seen;
-        int64_t points = 1;
+        Size points = 1;
         for (VariableId id : variables) {
             if (!within(id, body_.variables)) {
                 problem("graph.reference", fmt::format("{} names a variable that does not exist", where), {},
@@ -112,7 +112,7 @@ private:
                         reduced ? "a reduction variable" : "an index or parallel variable");
                 return false;
             }
-            auto product = checked_multiply(points, std::max<int64_t>(variable.extent.value, 1));
+            auto product = checked_multiply(points, std::max<Size>(variable.extent, 1));
             points = product.value_or(maximum_extent + 1);
             if (points > maximum_extent) {
                 problem("graph.limit", fmt::format("{} has too many points", where),
@@ -292,7 +292,7 @@ private:
         for (size_t i = 0; i < body_.equations.size(); i++) {
             const BodyEquation& equation = body_.equations[i];
             const bool empty = std::ranges::any_of(
-                equation.variables, [&](VariableId id) { return body_.variable(id).extent.value == 0; });
+                equation.variables, [&](VariableId id) { return body_.variable(id).extent == 0; });
             std::set<VariableId> covered;
             for (size_t dimension = 0; dimension < equation.left.size(); dimension++) {
                 const auto& form = forms[static_cast<size_t>(equation.left[dimension])];
@@ -308,7 +308,7 @@ private:
                 }
             }
             for (VariableId id : equation.variables) {
-                if (empty || body_.variable(id).extent.value <= 1 || covered.contains(id)) continue;
+                if (empty || body_.variable(id).extent <= 1 || covered.contains(id)) continue;
                 return problem("graph.cover",
                                fmt::format("equation {} has variable '{}', which its left side does not use", i,
                                            body_.variable(id).name));
@@ -320,7 +320,7 @@ private:
     bool check_radix(const AffineForm& form, std::set<VariableId>& covered) const {
         RadixDigits<VariableId> digits;
         for (auto [variable, coefficient] : form.terms) {
-            const int64_t extent = body_.variable(variable).extent.value;
+            const Size& extent = body_.variable(variable).extent;
             if (extent > 1) digits.push_back({variable, coefficient, extent});
             if (extent > 1 && !covered.insert(variable).second) return false;
         }
@@ -331,11 +331,11 @@ private:
         for (const auto& [number, box] : written_boxes(body_)) {
             const TensorType& output = outputs_[static_cast<size_t>(number)];
             for (size_t d = 0; d < box.rank(); d++) {
-                if (box.start[d] >= 0 && box.end[d] <= output.shape[d].value) continue;
+                if (box.start[d] >= 0 && box.end[d] <= output.shape[d]) continue;
                 return problem("graph.cover",
                                fmt::format("an equation writes outside of output {} in dimension {}", number, d),
-                               fmt::format("within [0, {})", output.shape[d].value),
-                               fmt::format("[{}, {})", box.start[d], box.end[d]));
+                               fmt::format("within [0, {})", output.shape[d].number()),
+                               fmt::format("[{}, {})", box.start[d].number(), box.end[d].number()));
             }
         }
     }

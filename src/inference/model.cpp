@@ -90,7 +90,7 @@ Result<Graph> rewritten(const onnx::OnnxModel& model, const Library& library, co
 }  // namespace
 
 Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
-                         const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings,
+                         const std::vector<const TensorData*>& given, const std::map<std::string, int64_t>& bindings,
                          Rewriting* rewriting, Progress* progress, FreeWeights* weights) {
     auto inputs = onnx::caller_inputs(model);
     std::vector<const std::vector<int64_t>*> shapes;
@@ -104,7 +104,7 @@ Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
         shapes.push_back(given[i] ? &given[i]->shape() : nullptr);
         if (given[i]) offer(inputs[i]->name, *given[i]);
     }
-    auto bound = onnx::bind_shapes(model, shapes, std::move(bindings));
+    auto bound = onnx::bind_shapes(model, shapes, bindings);
     if (!bound) return fail(std::move(bound.error()));
     if (auto problems = wrong_dtypes(inputs, given); !problems.empty()) return fail(std::move(problems));
     options.bindings = std::move(*bound);
@@ -112,11 +112,19 @@ Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
         options.free_weights = weights->wanted;
         for (const auto& [name, value] : weights->values) offer(name, value);
     }
-    if (rewriting && !rewriting->rules.empty()) return rewritten(model, library, options, *rewriting, weights);
-    auto imported = onnx::import_model(model, library, options);
-    if (!imported) return fail(std::move(imported.error()));
-    if (weights) weights->found = std::move(imported->free_weights);
-    return std::move(imported->graph);
+    SizeFacts facts;
+    auto graph = [&]() -> Result<Graph> {
+        const RecordingFacts recording(facts);
+        // What the caller has bound is not another number another time.
+        for (const auto& [name, number] : bindings) (void)named_size(name, number).value();
+        if (rewriting && !rewriting->rules.empty()) return rewritten(model, library, options, *rewriting, weights);
+        auto imported = onnx::import_model(model, library, options);
+        if (!imported) return fail(std::move(imported.error()));
+        if (weights) weights->found = std::move(imported->free_weights);
+        return std::move(imported->graph);
+    }();
+    if (graph) graph->facts = std::move(facts);
+    return graph;
 }
 
 }  // namespace heddle::inference

@@ -44,7 +44,7 @@ struct FreeWeights {
 // inputs are looked at where a shape or a branch depends on them; of a tensor without memory only the type is known. Codes: runtime.input_dtype, those of bind_shapes and
 // import_model, apply_rules.
 Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
-                         const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings = {},
+                         const std::vector<const TensorData*>& given, const std::map<std::string, int64_t>& bindings = {},
                          Rewriting* rewriting = nullptr, Progress* progress = nullptr, FreeWeights* weights = nullptr);
 
 }  // namespace heddle::inference

@@ -10,6 +10,7 @@
 
 #include "cache/folder.h"
 #include "evaluate/failing_read.h"
+#include "plan/instantiate.h"
 #include "support/guarded.h"
 #include "support/progress.h"
 
@@ -17,6 +18,7 @@ namespace heddle::inference {
 namespace {
 
 bool same_value(const TensorData& a, const TensorData& b) {
+    if (a.byte_size() != b.byte_size()) return false;
     return a.byte_size() == 0 || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.byte_size())) == 0;
 }
 
@@ -34,14 +36,32 @@ Result<void> check(const Graph& graph, const std::vector<TensorData>& inputs) {
 }  // namespace
 
 bool ProgramCache::fits(const Entry& entry, const std::string& key, const std::vector<TensorData>& inputs) const {
-    if (entry.key != key || entry.types.size() != inputs.size()) return false;
+    if (entry.key != key || !has_types_and_values(entry, inputs)) return false;
     for (size_t i = 0; i < inputs.size(); i++) {
-        const TensorType& type = entry.types[i];
-        if (type.dtype != inputs[i].dtype() || type.extents() != inputs[i].shape()) return false;
+        if (entry.types[i].extents() != inputs[i].shape()) return false;
     }
+    return true;
+}
+
+bool ProgramCache::has_types_and_values(const Entry& entry, const std::vector<TensorData>& inputs) {
+    if (!std::ranges::equal(entry.types, inputs, {}, &TensorType::dtype, &TensorData::dtype)) return false;
     return std::ranges::all_of(entry.decided, [&](const auto& decided) {
         return same_value(decided.second, inputs[static_cast<size_t>(decided.first)]);
     });
+}
+
+std::list<ProgramCache::Entry>::iterator ProgramCache::resized(const std::string& key,
+                                                               const std::vector<TensorData>& inputs) {
+    std::vector<std::vector<int64_t>> shapes;
+    for (const TensorData& input : inputs) shapes.push_back(input.shape());
+    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+        if (entry->key != key || !has_types_and_values(*entry, inputs)) continue;
+        const auto names = plan::names_for(entry->session->plan(), shapes);
+        if (!names || !entry->session->resize(*names)) continue;
+        for (size_t i = 0; i < shapes.size(); i++) entry->types[i].shape.assign(shapes[i].begin(), shapes[i].end());
+        return entry;
+    }
+    return entries_.end();
 }
 
 Result<std::shared_ptr<const runtime::Executable>> ProgramCache::compiled(const std::vector<TensorData>& inputs,
@@ -142,6 +162,7 @@ Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const 
         if (is_cancelled(progress)) return cancelled();
     }
     auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return fits(entry, key, inputs); });
+    if (found == entries_.end()) found = resized(key, inputs);
     if (found != entries_.end()) {
         entries_.splice(entries_.begin(), entries_, found);
     } else {

@@ -57,6 +57,9 @@ private:
         std::unique_ptr<runtime::Session> session;
     };
     bool fits(const Entry& entry, const std::string& key, const std::vector<TensorData>& inputs) const;
+    static bool has_types_and_values(const Entry& entry, const std::vector<TensorData>& inputs);
+    // An entry that is one for these inputs now; the end: none can be.
+    std::list<Entry>::iterator resized(const std::string& key, const std::vector<TensorData>& inputs);
     Result<std::shared_ptr<const runtime::Executable>> compiled(const std::vector<TensorData>& inputs,
                                                                 const Specialise& specialise, Progress* progress);
     Result<Entry> make(const std::string& key, const std::vector<TensorData>& inputs, const Specialise& specialise,

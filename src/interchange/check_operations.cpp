@@ -149,7 +149,7 @@ private:
         if (found.points) {
             auto point = [](const Corner& p) {
                 DocumentRange box{p, p};
-                for (int64_t& end : box.end) end++;
+                for (Size& end : box.end) ++end;
                 return box;
             };
             DocumentRange first = point(found.points->first), second = point(found.points->second);

@@ -350,9 +350,9 @@ private:
         for (const IndexAxis& axis : again.index) {
             if (axis.extends()) continue;
             index.start.push_back(0);
-            index.end.push_back(axis.extent.value);
+            index.end.push_back(axis.extent.value());
         }
-        if (extents(*tags->index) != index.end) {
+        if (extents(*tags->index) != numbers_of(index.end)) {
             differs(number, {"tags", "IPFIndex"}, heddle::text(index), heddle::text(*tags->index),
                     "has another index than");
             return;

@@ -11,7 +11,7 @@ namespace {
 using Members = std::vector<std::pair<std::string, std::string>>;
 
 std::string print(const DocumentRange& range) {
-    return json_object({{"start", json_number_vector(range.start)}, {"end", json_number_vector(range.end)}});
+    return json_object({{"start", json_number_vector(numbers_of(range.start))}, {"end", json_number_vector(numbers_of(range.end))}});
 }
 
 std::string print(const DocumentSelection& selection) {

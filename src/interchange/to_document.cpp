@@ -96,7 +96,7 @@ std::optional<DocumentRange> index_of(const Operation& operation) {
     for (const IndexAxis& axis : operation.index) {
         if (axis.extends()) continue;
         index.start.push_back(0);
-        index.end.push_back(axis.extent.value);
+        index.end.push_back(axis.extent.value());
     }
     return index;
 }

@@ -90,7 +90,7 @@ std::string bytes_text(int64_t bytes) {
 
 std::string short_type(DType dtype, const std::vector<Size>& sizes) {
     std::vector<int64_t> numbers;
-    for (const Size& size : sizes) numbers.push_back(size.value);
+    for (const Size& size : sizes) numbers.push_back(size.value());
     return fmt::format("{}[{}]", name(dtype), fmt::join(numbers, ", "));
 }
 

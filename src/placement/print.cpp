@@ -123,7 +123,7 @@ std::string print_json(const Graph& graph, const System& system, const Placement
         Json route = Json::array();
         for (MemoryId memory : copy.route.memories) route.push_back(system.memory(memory).text());
         json["copies"].push_back({{"tensor", tensor.name},
-                                  {"bytes", tensor.type.byte_size()},
+                                  {"bytes", tensor.type.byte_size().number()},
                                   {"seconds", copy.route.seconds},
                                   {"at_load", copy.at_load},
                                   {"route", std::move(route)}});

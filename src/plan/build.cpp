@@ -173,8 +173,7 @@ private:
     // Of what is stored: of a scan's steps those that are kept.
     std::vector<Size> stored_sizes(TensorIndex t) const {
         const SystemTensor& tensor = system_.tensor(t);
-        std::vector<Size> sizes(tensor.shape.begin(), tensor.shape.end());
-        std::copy(tensor.sizes.begin(), tensor.sizes.end(), sizes.begin());
+        std::vector<Size> sizes = tensor.shape;
         if (const KeptSteps& kept = kept_[static_cast<size_t>(t)]; kept.places > 0) sizes[kept.dimension] = kept.places;
         return sizes;
     }
@@ -182,7 +181,7 @@ private:
     std::vector<int64_t> hint_shape(TensorIndex t) const {
         std::vector<int64_t> shape;
         for (const Size& size : stored_sizes(t)) {
-            shape.push_back(size.named() ? size.origin->evaluate(system_.representatives, size.value) : size.value);
+            shape.push_back(size.at(system_.representatives));
         }
         return shape;
     }
@@ -322,7 +321,7 @@ private:
     }
 
     // What tasks of one launch share, and nobody else knows.
-    int32_t own_buffer(const schedules::Memory& local, int64_t elements, Buffer::Kind memory) {
+    int32_t own_buffer(const schedules::Memory& local, const Size& elements, Buffer::Kind memory) {
         return add_buffer({.name = local.name,
                            .kind = memory,
                            .dtype = local.dtype,
@@ -369,7 +368,7 @@ private:
         }
     }
 
-    int64_t tensor_bytes(TensorIndex t) const {
+    Size tensor_bytes(TensorIndex t) const {
         return StorageMap::row_major(system_.tensor(t).shape).elements() * bytes(system_.tensor(t).dtype);
     }
 
@@ -381,7 +380,7 @@ private:
                       .dtype = tensor.dtype,
                       .bytes = tensor_bytes(t),
                       .index = index,
-                      .sizes = tensor.sizes,
+                      .sizes = tensor.shape,
                       .storage = StorageMap::row_major(tensor.shape)};
         if (kind == Buffer::Kind::constant) buffer.constant = constant_data(*tensor.constant);
         return add_buffer(std::move(buffer), kind == Buffer::Kind::output ? no_id : t);
@@ -419,7 +418,7 @@ private:
                                  .kind = Buffer::Kind::prepared,
                                  .dtype = tensor.dtype,
                                  .bytes = tensor_bytes(t),
-                                 .sizes = tensor.sizes,
+                                 .sizes = tensor.shape,
                                  .storage = map});
         buffer_of_[static_cast<size_t>(t)] = to;
         return copy(t, from, to, plan_.prepare);

@@ -12,7 +12,7 @@ sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtyp
     for (int32_t d32 : to.order) {
         size_t d = static_cast<size_t>(d32);
         bool has_origin = d < named.size() && named[d];
-        if (to.extent[d] == 1 && !has_origin) continue;
+        if (to.extent[d].same_as(1) && !has_origin) continue;
         axis_of[d] = kernel.add_axis({.extent = to.extent[d], .named = has_origin, .hint = hint_shape[d]});
         kernel.common.push_back(axis_of[d]);
     }
@@ -22,7 +22,7 @@ sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtyp
     for (int side = 0; side < 2; side++) {
         const StorageMap& map = *maps[side];
         StorageMap hint_map = map;
-        hint_map.extent = hint_shape;
+        hint_map.extent.assign(hint_shape.begin(), hint_shape.end());
         auto strides = map.strides(), hint_strides = hint_map.strides();
         sched::KernelTensor tensor{
             .name = "t" + std::to_string(side),
@@ -36,7 +36,7 @@ sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtyp
             if (axis_of[d] < 0) continue;
             tensor.dimensions.push_back({map.extent[d], strides[d], map.margin_before[d], map.margin_after[d]});
             coordinates[side].push_back(kernel.arena->axis_value(axis_of[d]));
-            hints.back().push_back(hint_strides[d]);
+            hints.back().push_back(hint_strides[d].number());
         }
         kernel.tensors.push_back(std::move(tensor));
     }

@@ -11,11 +11,11 @@ namespace {
 
 // Dimensions that lie together, outermost first: of several only the outermost has margins.
 struct Run {
-    int64_t before = 0, inside = 1, after = 0;
-    int64_t stride = 1;
+    Size before = 0, inside = 1, after = 0;
+    Size stride = 1;
 
     bool has_margins() const { return before > 0 || after > 0; }
-    int64_t all() const { return before + inside + after; }
+    Size all() const { return before + inside + after; }
 };
 
 std::vector<Run> runs_of(const StorageMap& map) {
@@ -26,10 +26,10 @@ std::vector<Run> runs_of(const StorageMap& map) {
         if (run.has_margins() || runs.empty()) {
             runs.push_back(run);
         } else {
-            for (int64_t* part : {&runs.back().before, &runs.back().inside, &runs.back().after}) *part *= run.inside;
+            for (Size* part : {&runs.back().before, &runs.back().inside, &runs.back().after}) *part *= run.inside;
         }
     }
-    int64_t stride = 1;
+    Size stride = 1;
     for (size_t i = runs.size(); i-- > 0;) {
         runs[i].stride = stride;
         stride *= runs[i].all();
@@ -54,7 +54,7 @@ public:
             hint_strides_.insert(hint_strides_.begin(), hint_stride);
         for (const Run& run : runs_) {
             const bool is_last = &run == &runs_.back();
-            const int64_t most = std::max(run.before, run.after), inside = is_last ? many : rows,
+            const int64_t most = std::max(run.before, run.after).number(), inside = is_last ? many : rows,
                           side = is_last && most >= many / 8 ? many : few;
             tensor.dimensions.push_back({run.inside, run.stride, run.before, run.after});
             inside_.push_back(add_axis(run.inside, inside));
@@ -77,7 +77,7 @@ public:
     }
 
 private:
-    sched::AxisId add_axis(int64_t extent, int64_t hint) {
+    sched::AxisId add_axis(const Size& extent, int64_t hint) {
         return kernel_.add_axis({.extent = extent, .named = true, .hint = hint});
     }
 
@@ -86,12 +86,12 @@ private:
         return is_float(dtype) ? arena.real(dtype, filling) : arena.literal(dtype, static_cast<int64_t>(filling));
     }
 
-    void add_box(size_t place, sched::AxisId side, int64_t begin) {
+    void add_box(size_t place, sched::AxisId side, const Size& begin) {
         sched::Arena& arena = *kernel_.arena;
         sched::KernelEquation equation{.tensor = sched::TensorIndex(0), .right = filling_};
         for (size_t i = 0; i < runs_.size(); i++) {
             const sched::AxisId axis = i < place ? inside_[i] : i == place ? side : all_[i];
-            const int64_t first = i < place ? 0 : i == place ? begin : -runs_[i].before;
+            const Size first = i < place ? Size(0) : i == place ? begin : -runs_[i].before;
             equation.axes.push_back(axis);
             equation.left.push_back(arena.add(arena.axis_value(axis), arena.integer(first)));
         }

@@ -15,8 +15,8 @@ namespace heddle::plan {
 // How a dimension of the system's tensor is seen: whole, or one digit of it.
 struct ViewDimension {
     size_t dimension = 0;
-    int64_t radix = 0;  // 0: the whole dimension
-    int64_t extent = 1;
+    Size radix = 0;     // 0: the whole dimension
+    Size extent = 1;
     int64_t hint_radix = 1;  // the radix at the representative sizes
     bool in_turn = false;    // the steps of a scan, kept in turn in `extent` places
 };

@@ -15,14 +15,15 @@ namespace {
 
 // A digit of a coordinate: its radix, and that at the representative sizes.
 struct Cut {
-    int64_t radix = 1, hint = 1;
+    Size radix = 1;
+    int64_t hint = 1;
 };
 
 // The mixed-radix cuts of a coordinate that runs through a whole dimension of `extent`, from the innermost. Empty if it
 // does not.
-std::vector<Cut> full_cuts(const Arena& arena, Expr coordinate, int64_t extent) {
+std::vector<Cut> full_cuts(const Arena& arena, Expr coordinate, const Size& extent) {
     const auto form = linear_form(coordinate);
-    if (form.constant != 0) return {};
+    if (!form.constant.same_as(0)) return {};
     RadixDigits<AxisId> digits;
     for (auto [atom, factor] : form.terms) {
         if (atom->kind != Kind::variable || factor < 0) return {};
@@ -88,7 +89,8 @@ void KernelFormer::add_buffer(TensorIndex t) {
     to.constant = from.kind == SystemTensor::Kind::constant || from.prepared;
     to.aligned = map.offset() % static_cast<int64_t>(64 / bytes(from.dtype)) == 0;
     StorageMap hint_map = map;
-    hint_map.extent = request_.hint_shape(t);
+    const std::vector<int64_t> hint_shape = request_.hint_shape(t);
+    hint_map.extent.assign(hint_shape.begin(), hint_shape.end());
     auto strides = map.strides(), hint_strides = hint_map.strides();
     std::vector<int64_t> hints;
     auto view = view_of(t, map);
@@ -96,7 +98,7 @@ void KernelFormer::add_buffer(TensorIndex t) {
         const int64_t before = map.margin_before[v.dimension], after = map.margin_after[v.dimension];
         const bool moves = may_move(t, v.dimension) || before + after > 0;
         to.dimensions.push_back({.extent = v.extent,
-                                 .stride = moves ? strides[v.dimension] * std::max<int64_t>(v.radix, 1) : 0,
+                                 .stride = moves ? strides[v.dimension] * (v.radix.same_as(0) ? Size(1) : v.radix) : Size(0),
                                  .margin_before = before,
                                  .margin_after = after});
         hints.push_back(hint_strides[v.dimension] * v.hint_radix);
@@ -150,7 +152,7 @@ std::vector<ViewDimension> KernelFormer::view_of(TensorIndex t, const StorageMap
         }
         for (size_t i = cuts->size(); i-- > 0;) {
             const Cut& cut = (*cuts)[i];
-            int64_t above = i + 1 < cuts->size() ? (*cuts)[i + 1].radix : map.extent[d];
+            const Size above = i + 1 < cuts->size() ? (*cuts)[i + 1].radix : map.extent[d];
             view.push_back({d, cut.radix, above / cut.radix, cut.hint});
         }
     }
@@ -160,7 +162,7 @@ std::vector<ViewDimension> KernelFormer::view_of(TensorIndex t, const StorageMap
 // Of one element by chance, another size of the class has more.
 bool KernelFormer::may_move(TensorIndex t, size_t dimension) const {
     const SystemTensor& tensor = system_.tensor(t);
-    return tensor.shape[dimension] != 1 || tensor.sizes[dimension].named();
+    return !tensor.shape[dimension].same_as(1);
 }
 
 int64_t KernelFormer::places(TensorIndex t, size_t dimension) const {

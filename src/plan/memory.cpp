@@ -63,6 +63,8 @@ void find_lifetimes(Plan& plan) {
 }
 
 void place_memory(Plan& plan, bool keep_all) {
+    const PausedFacts paused;  // another size is placed anew
+    plan.scratch_bytes = 0;
     for (Buffer& buffer : plan.buffers) {
         const bool kept =
             buffer.kind == Buffer::Kind::prepared || (buffer.kind == Buffer::Kind::workspace && buffer.first >= 0);
@@ -79,7 +81,7 @@ void place_memory(Plan& plan, bool keep_all) {
     }
     for (const auto* phase : {&plan.prepare, &plan.run}) {
         for (const Batch& batch : *phase) {
-            for (const Launch& launch : batch) plan.scratch_bytes = std::max(plan.scratch_bytes, launch.scratch_bytes);
+            for (const Launch& launch : batch) plan.scratch_bytes = greater(plan.scratch_bytes, launch.scratch_bytes);
         }
     }
 }

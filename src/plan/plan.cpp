@@ -54,7 +54,7 @@ std::optional<int64_t> elements(const StorageMap& map, const std::vector<Size>& 
             extent += part;
         }
         auto product = checked_multiply(nonzero, std::max<int64_t>(extent, 1));
-        if (map.extent[d] != sizes[d].value || !product || *product > most) return std::nullopt;
+        if (map.extent[d] != sizes[d].value() || !product || *product > most) return std::nullopt;
         nonzero = *product;
         all *= extent;
     }
@@ -107,7 +107,7 @@ Result<void> verify_given(const Plan& plan, const Buffer& buffer) {
     if (buffer.index < 0 || buffer.index >= static_cast<int32_t>(types.size()))
         return broken("a buffer is an input or output that the plan does not have", buffer);
     const TensorType type = stored_type(types[static_cast<size_t>(buffer.index)]);
-    if (type.dtype != buffer.dtype || type.extents() != buffer.storage.extent || !buffer.storage.is_row_major())
+    if (type.dtype != buffer.dtype || numbers_of(type.shape) != numbers_of(buffer.storage.extent) || !buffer.storage.is_row_major())
         return broken("an input or output does not lie as its owner sees it", buffer, ", " + type.text());
     return {};
 }
@@ -220,7 +220,7 @@ Result<void> verify_order(const Plan& plan, const std::vector<Batch>& phase, std
                 const Buffer& buffer = plan.buffers[static_cast<size_t>(b)];
                 // Nobody writes a tensor without elements.
                 bool given = buffer.kind == Buffer::Kind::input || buffer.kind == Buffer::Kind::constant ||
-                             std::ranges::any_of(buffer.sizes, [](const Size& size) { return size.value == 0; });
+                             std::ranges::any_of(buffer.sizes, [](const Size& size) { return size.value() == 0; });
                 if (!writes(plan, launch, i) && !given && !written.contains(b)) {
                     return broken("a launch reads what nothing has written", launch, " reads " + buffer.name);
                 }
@@ -368,7 +368,7 @@ bool Plan::is_in_place(const Donation& donation) const {
 
 int64_t Plan::prepared_bytes() const {
     int64_t bytes = 0;
-    for (const Buffer& buffer : buffers) bytes += buffer.kind == Buffer::Kind::prepared ? buffer.bytes : 0;
+    for (const Buffer& buffer : buffers) bytes += buffer.kind == Buffer::Kind::prepared ? buffer.bytes.number() : 0;
     return bytes;
 }
 

@@ -36,8 +36,8 @@ struct Buffer {
     std::string name;
     Kind kind = Kind::workspace;
     DType dtype = DType::float32;
-    int64_t bytes = 0;
-    int64_t base = 0;    // bytes from the buffer's begin to coordinate zero: what a kernel is given
+    Size bytes = 0;
+    Size base = 0;       // bytes from the buffer's begin to coordinate zero: what a kernel is given
     int64_t offset = 0;  // workspace: in the session's memory, a multiple of 64; else 0
     int32_t index = -1;
     double filling = 0;
@@ -58,10 +58,10 @@ struct Launch {
     int32_t tree = -1;
     std::vector<int32_t> buffers;     // the tree's, in order
     std::vector<std::string> locals;  // what its arrays l0, l1 .. are called, for people; not in the plan's text
-    std::vector<int64_t> numbers;
-    int64_t tasks = 0;
-    int64_t rounds = 1;  // the tasks of one, which are as many in each, begin when all of the one before are done
-    int64_t scratch_bytes = 0;  // of each thread
+    std::vector<Size> numbers;
+    Size tasks = 0;
+    Size rounds = 1;  // the tasks of one, which are as many in each, begin when all of the one before are done
+    Size scratch_bytes = 0;  // of each thread
     bool layout = false;        // only packs, fills a margin or copies between layouts
     bool fills = false;         // fills the margins of its only buffer, and leaves the rest of it alone
 };
@@ -85,6 +85,10 @@ struct Plan {
     std::vector<std::string> input_names, output_names;
     std::vector<Donation> donations;
     std::map<int32_t, TensorData> decided;  // by input, as reals: the value for which alone the plan holds
+    // The names that sizes speak of, with their values now, and what the values must have in common with those that the
+    // plan was made for; nothing: it holds for its numbers alone. Not in the text.
+    std::map<std::string, int64_t> names;
+    std::optional<SizeFacts> facts;
     int64_t workspace_bytes = 0, scratch_bytes = 0;
     Target target;
 

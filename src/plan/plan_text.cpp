@@ -13,28 +13,12 @@
 namespace heddle::plan {
 namespace {
 
-std::string origin_text(const Origin& origin) {
-    using Kind = Origin::Kind;
-    if (origin.kind() == Kind::constant) return std::to_string(origin.constant_value());
-    if (origin.kind() == Kind::name) {
-        std::string name = origin.text();
-        return is_identifier(name) ? name : quoted_text(name);
-    }
-    std::string a = origin_text(*origin.left()), b = origin_text(*origin.right());
-    if (origin.kind() == Kind::minimum) return fmt::format("min({}, {})", a, b);
-    if (origin.kind() == Kind::maximum) return fmt::format("max({}, {})", a, b);
-    for (auto [mark, kind] : names::operators) {
-        if (kind == origin.kind()) return fmt::format("({} {} {})", a, mark, b);
-    }
-    return {};
-}
-
 std::string type_text(DType dtype, const std::vector<Size>& sizes) {
     std::string shape;
     for (const Size& size : sizes) {
         shape += shape.empty() ? "" : ", ";
-        if (size.named()) shape += origin_text(*size.origin) + " = ";
-        shape += std::to_string(size.value);
+        if (size.named()) shape += size.origin()->spelled() + " = ";
+        shape += std::to_string(size.value());
     }
     return fmt::format("{}[{}]", name(dtype), shape);
 }

@@ -131,8 +131,8 @@ private:
 
     Size size() {
         OriginPointer from = origin();
-        if (reader_.take("=")) return {natural(), std::move(from)};
-        if (!from || from->kind() != Origin::Kind::constant || from->constant_value() < 0) reader_.error("\"=\"");
+        if (reader_.take("=")) return {natural(), from};
+        if (!from || !from->is_constant() || from->constant_value() < 0) reader_.error("\"=\"");
         return from ? from->constant_value() : 0;
     }
 
@@ -146,9 +146,9 @@ private:
         if (reader_.take("(")) {
             OriginPointer a = origin();
             for (auto [mark, kind] : names::operators) {
-                if (reader_.take(mark)) return operation(kind, std::move(a));
+                if (reader_.take(mark)) return operation(kind, a);
             }
-            reader_.error("+, -, *, / or %");
+            reader_.error("+, -, *, // or %");
             return nullptr;
         }
         if (reader_.at_text()) return Origin::of_name(reader_.text("a size"));
@@ -158,13 +158,14 @@ private:
         reader_.expect("(");
         OriginPointer a = origin();
         reader_.expect(",");
-        return operation(word == "min" ? Origin::Kind::minimum : Origin::Kind::maximum, std::move(a));
+        return operation(word == "min" ? Origin::Kind::minimum : Origin::Kind::maximum, a);
     }
     // Its second operand, and the bracket behind.
     OriginPointer operation(Origin::Kind kind, OriginPointer a) {
         OriginPointer b = origin();
         reader_.expect(")");
-        return Origin::binary(kind, std::move(a), std::move(b));
+        if (!a || !b) return nullptr;
+        return Origin::of(kind, a, b);
     }
 
     void buffer() {
@@ -206,7 +207,7 @@ private:
     }
 
     StorageMap map(std::vector<int64_t> extents) {
-        StorageMap map = StorageMap::row_major(std::move(extents));
+        StorageMap map = StorageMap::row_major({extents.begin(), extents.end()});
         if (reader_.take("order")) {
             for (int32_t& dimension : map.order) dimension = index();
         } else {

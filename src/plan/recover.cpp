@@ -87,6 +87,7 @@ bool take_apart(const Kernel& kernel, std::set<int32_t>& apart) {
 Result<Plan> sound_plan(const Graph& graph, const Target& target, const PlanOptions& options, Attempt& attempt) {
     auto plan = build_plan(graph, target, options, attempt);
     if (!plan) return plan;
+    const PausedFacts paused;  // of numbers; that they are right for others follows from the facts
     if (auto fine = verify(*plan); !fine) return fail(std::move(fine.error()));
     return plan;
 }
@@ -126,7 +127,50 @@ Result<void> check_placements(const Graph& graph) {
                  .params = {{"operation", found->name}, {"operator", found->operator_name}, {"placement", found->placement}}});
 }
 
-Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& wanted) {
+namespace {
+
+// Costs are those of the size classes' representatives.
+void tell_classes(const std::map<std::string, int64_t>& names) {
+    for (const auto& [name, value] : names) {
+        const Size size = named_size(name, value);
+        const int64_t middle = class_representative(value);
+        (void)(middle > 0 ? size >= middle / 2 && size < 2 * middle : size == value);
+    }
+}
+
+// What `prepare` makes is made once.
+void tell_prepared(const Plan& plan) {
+    for (const Buffer& buffer : plan.buffers) {
+        if (buffer.kind == Buffer::Kind::prepared) (void)buffer.bytes.value();
+    }
+    for (const Batch& batch : plan.prepare) {
+        for (const Launch& launch : batch) {
+            std::ranges::for_each(launch.numbers, &Size::value);
+            (void)launch.tasks.value();
+        }
+    }
+}
+
+Result<Plan> plan_of(const Graph& graph, const Target& target, const PlanOptions& wanted);
+
+}  // namespace
+
+Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& options) {
+    if (!graph.facts) return plan_of(graph, target, options);
+    SizeFacts facts = *graph.facts;
+    const RecordingFacts recording(facts);
+    auto plan = plan_of(graph, target, options);
+    if (!plan) return plan;
+    tell_classes(graph.dimension_names);
+    tell_prepared(*plan);
+    plan->names = graph.dimension_names;
+    plan->facts = std::move(facts);
+    return plan;
+}
+
+namespace {
+
+Result<Plan> plan_of(const Graph& graph, const Target& target, const PlanOptions& wanted) {
     if (auto fine = check_bodies(graph); !fine) return fail(std::move(fine.error()));
     if (auto fine = check_donations(graph, wanted.donations); !fine) return fail(std::move(fine.error()));
     PlanOptions options = wanted;
@@ -169,5 +213,7 @@ Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptio
         }
     }
 }
+
+}  // namespace
 
 }  // namespace heddle::plan

@@ -49,7 +49,7 @@ public:
 
 private:
     struct Margin {
-        std::vector<int64_t> before, after;
+        std::vector<Size> before, after;
         std::set<double> fillings;
         bool refused = false;
     };
@@ -88,7 +88,7 @@ private:
             if (coordinate->coefficients[i] == 1 && contains(equation.reduced, *axis))
                 last = axis;
             else
-                least = std::min(least, coordinate->coefficients[i]);
+                least = std::min<int64_t>(least, coordinate->coefficients[i]);
         }
         return last && least >= system_.arena->extent(*last) ? last : std::nullopt;
     }
@@ -329,8 +329,8 @@ private:
                     margin.refused = true;
                     continue;
                 }
-                margin.before[d] = std::max(margin.before[d], -coordinate->low);
-                margin.after[d] = std::max(margin.after[d], coordinate->high - shape[d] + 1);
+                margin.before[d] = std::max<int64_t>(margin.before[d], -coordinate->low);
+                margin.after[d] = std::max<int64_t>(margin.after[d], coordinate->high - shape[d] + 1);
             }
         }
     }

@@ -17,16 +17,16 @@ namespace heddle::plan {
 // A linear map from coordinates to elements: offset + sum coordinate * stride. Row-major without margins is one value.
 struct StorageMap {
     std::vector<int32_t> order;  // dimensions, outermost first
-    std::vector<int64_t> extent;
-    std::vector<int64_t> margin_before, margin_after;
+    std::vector<Size> extent;
+    std::vector<Size> margin_before, margin_after;
     double filling = 0;
 
-    static StorageMap row_major(std::vector<int64_t> shape);
+    static StorageMap row_major(std::vector<Size> shape);
     bool is_row_major() const;
     bool has_margins() const;
-    std::vector<int64_t> strides() const;  // by dimension
-    int64_t offset() const;                // of coordinate zero
-    int64_t elements() const;              // margins included
+    std::vector<Size> strides() const;  // by dimension
+    Size offset() const;                // of coordinate zero
+    Size elements() const;              // margins included
     std::string text() const;              // "order 0 2 3 1 margins 2: 1 1, 3: 1 1 filling 0"; "row-major"
     bool operator==(const StorageMap& other) const = default;
 };

@@ -46,11 +46,11 @@ Result<interchange::DocumentRange> range_of(const std::string& name, const std::
     interchange::DocumentRange range{start.empty() ? std::vector<int64_t>(shape.size(), 0) : start, {}};
     int64_t elements = 1;
     for (size_t d = 0; d < shape.size(); d++) {
-        int64_t end = 0;
+        const auto end = checked_add(range.start[d], shape[d]);
         if (shape[d] < 0 || __builtin_mul_overflow(elements, std::max<int64_t>(shape[d], 1), &elements) ||
-            __builtin_add_overflow(range.start[d], shape[d], &end))
+            !end)
             return wrong_shape(name, "sizes of at least 0, and fewer than 2^63 elements", shape);
-        range.end.push_back(end);
+        range.end.push_back(*end);
     }
     return range;
 }

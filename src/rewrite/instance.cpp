@@ -160,7 +160,7 @@ void InstanceMaker::learn(const Syntax& pattern, const TensorType& type, CallSha
     auto learn_one = [&](const Syntax& dimension, const Size& size) {
         if (dimension.kind != Kind::dimension || !dimension.collector.empty()) return;
         auto [known, fresh] = shapes.single.try_emplace(dimension.text, size);
-        if (!fresh && dimension.broadcast && known->second.value == 1) known->second = size;
+        if (!fresh && dimension.broadcast && known->second.value() == 1) known->second = size;
     };
     size_t front = 0, back = 0, rank = type.shape.size();
     while (front < dimensions.size() && front < rank && !is_open(*dimensions[front])) {
@@ -206,8 +206,8 @@ std::optional<Size> InstanceMaker::value_of(const Syntax& written, const CallSha
     if (written.kind != Kind::binary) return std::nullopt;
     const auto left = value_of(*written.children[0], shapes), right = value_of(*written.children[1], shapes);
     if (!left || !right) return std::nullopt;
-    if (written.text == "+") return Size(left->value + right->value);
-    if (written.text == "*") return Size(left->value * right->value);
+    if (written.text == "+") return Size(left->value() + right->value());
+    if (written.text == "*") return Size(left->value() * right->value());
     return std::nullopt;
 }
 

@@ -41,7 +41,7 @@ TensorType* tensor_named(MadeUpUse& use, std::string name) {
 
 bool set_size(TensorType& type, size_t dimension, int64_t value) {
     if (dimension >= type.shape.size() || value < 0 || value > largest_size) return false;
-    const bool changes = type.shape[dimension].value != value;
+    const bool changes = type.shape[dimension].value() != value;
     type.shape[dimension] = Size(value);
     return changes;
 }

@@ -91,7 +91,7 @@ private:
 
     bool smaller_extents() {
         std::vector<int64_t> extents;
-        each_extent(best_, [&](Size& size) { extents.push_back(size.value); });
+        each_extent(best_, [&](Size& size) { extents.push_back(size.value()); });
         std::set<int64_t> distinct(extents.begin(), extents.end());
         auto changed = [&](auto choose, int64_t to) {
             Instance candidate = best_;
@@ -152,7 +152,7 @@ private:
 }  // namespace
 
 Instance shrink(Instance instance, const std::function<bool(const Instance&)>& fails) {
-    each_extent(instance, [](Size& size) { size = Size(size.value); });  // numbers alone
+    each_extent(instance, [](Size& size) { size = Size(size.value()); });  // numbers alone
     return Shrinker(std::move(instance), fails).run();
 }
 

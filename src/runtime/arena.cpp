@@ -41,7 +41,7 @@ int64_t run_bytes(const plan::Plan& plan) {
 std::vector<TensorData> Arena::results(const plan::Plan& plan) {
     const auto has_memory = [&](size_t output) { return plan.input_below(static_cast<int32_t>(output)) >= 0; };
     int64_t bytes = 0;
-    for (size_t i = 0; i < plan.output_types.size(); i++) bytes += has_memory(i) ? 0 : plan.output_types[i].byte_size();
+    for (size_t i = 0; i < plan.output_types.size(); i++) bytes += has_memory(i) ? 0 : plan.output_types[i].byte_size().number();
     results_.keep(bytes);
     std::vector<TensorData> results;
     for (size_t i = 0; i < plan.output_types.size(); i++) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "codegen/device.h"
+#include "plan/instantiate.h"
 #include "runtime/launcher.h"
 #include "runtime/prepared.h"
 
@@ -129,8 +130,14 @@ Session::Session(std::shared_ptr<const Executable> executable, std::shared_ptr<T
                  ? std::move(arena)
                  : std::make_shared<Arena>(pool_->threads(), executable_->device())) {}
 
+bool Session::resize(const std::map<std::string, int64_t>& names) {
+    if (!plan_) plan_ = executable_->plan();
+    staged_.clear();
+    return plan::instantiate(*plan_, names);
+}
+
 int64_t Session::bytes() const {
-    const plan::Plan& p = executable_->plan();
+    const plan::Plan& p = plan();
     return p.workspace_bytes + p.scratch_bytes * pool_->threads();
 }
 
@@ -228,13 +235,13 @@ Result<void> check_donated(const plan::Plan& plan, const std::vector<TensorData>
     return {};
 }
 
-std::vector<TensorData> Session::make_outputs() const { return arena_->results(executable_->plan()); }
+std::vector<TensorData> Session::make_outputs() const { return arena_->results(plan()); }
 
 // Results, of which some lie in memory that was lent as donated: who lends it says that it may be written to.
 static std::byte* writable(const TensorData& result) { return const_cast<std::byte*>(result.data()); }
 
 Result<TensorData> Session::contents(int32_t index) const {
-    const plan::Plan& p = executable_->plan();
+    const plan::Plan& p = plan();
     const plan::Buffer& buffer = p.buffers[static_cast<size_t>(index)];
     const bool of_session = buffer.kind == plan::Buffer::Kind::workspace;
     const std::byte* memory = of_session ? arena_->workspace() + buffer.offset : executable_->fixed_address(index);
@@ -246,7 +253,7 @@ Result<TensorData> Session::contents(int32_t index) const {
             return fail(std::move(done.error()));
         memory = host.get();
     }
-    TensorData result(buffer.dtype, buffer.storage.extent);
+    TensorData result(buffer.dtype, numbers_of(buffer.storage.extent));
     auto strides = buffer.storage.strides();
     std::vector<int64_t> point(strides.size(), 0);
     int64_t width = heddle::bytes(buffer.dtype), elements = result.size();
@@ -264,7 +271,7 @@ Result<std::vector<TensorData>> Session::run(const std::vector<TensorData>& inpu
     try {
         outputs = make_outputs();
     } catch (const std::bad_alloc&) {
-        return out_of_memory(executable_->plan());
+        return out_of_memory(plan());
     }
     if (auto done = run(inputs, outputs, watched); !done) return fail(std::move(done.error()));
     return outputs;
@@ -273,7 +280,7 @@ Result<std::vector<TensorData>> Session::run(const std::vector<TensorData>& inpu
 // What callers give, and what they will get, in memory of the device.
 Result<void> Session::stage_inputs(const std::vector<TensorData>& inputs) {
     codegen::Device& device = *executable_->device();
-    const plan::Plan& p = executable_->plan();
+    const plan::Plan& p = plan();
     staged_.resize(p.buffers.size());
     std::map<int32_t, std::shared_ptr<std::byte>> given;  // by input: its memory, which an output may take over
     for (size_t b = 0; b < p.buffers.size(); b++) {
@@ -295,7 +302,7 @@ Result<void> Session::stage_inputs(const std::vector<TensorData>& inputs) {
 }
 
 Result<void> Session::take_outputs(std::vector<TensorData>& outputs) const {
-    const auto& buffers = executable_->plan().buffers;
+    const auto& buffers = plan().buffers;
     for (size_t b = 0; b < buffers.size(); b++) {
         if (buffers[b].kind != plan::Buffer::Kind::output) continue;
         const TensorData& wanted = outputs[static_cast<size_t>(buffers[b].index)];
@@ -307,7 +314,7 @@ Result<void> Session::take_outputs(std::vector<TensorData>& outputs) const {
 }
 
 Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs, Progress* watched) {
-    const plan::Plan& p = executable_->plan();
+    const plan::Plan& p = plan();
     if (!expected_) return expected_;
     if (auto fine = check_inputs(p.input_names, p.input_types, inputs); !fine) return fine;
     if (auto fine = check_decided(p, inputs); !fine) return fine;

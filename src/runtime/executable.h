@@ -90,6 +90,10 @@ public:
             std::shared_ptr<Arena> arena = nullptr);
 
     const Executable& executable() const { return *executable_; }
+    // What runs: the executable's plan, for the sizes that it was last given.
+    const plan::Plan& plan() const { return plan_ ? *plan_ : executable_->plan(); }
+    // For these names from now on; false: it is as before (plan/instantiate.h).
+    bool resize(const std::map<std::string, int64_t>& names);
 
     // What the program was planned by holds for kernels of this config alone: under another one `run` launches nothing
     // (backends.config_mismatch).
@@ -121,6 +125,7 @@ private:
     Result<void> take_outputs(std::vector<TensorData>& outputs) const;
 
     std::shared_ptr<const Executable> executable_;
+    std::optional<plan::Plan> plan_;  // where its sizes are not the executable's
     std::shared_ptr<ThreadPool> pool_;
     std::shared_ptr<Arena> arena_;
     Result<void> expected_;

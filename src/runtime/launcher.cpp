@@ -25,6 +25,7 @@ struct Ready {
     const KernelCode* kernel = nullptr;
     const plan::Launch* launch = nullptr;
     std::vector<std::byte*> buffers;  // without the scratch
+    std::vector<int64_t> numbers;
     bool in_rounds() const { return launch->rounds > 1; }
     int64_t first_task = 0;  // in the batch
 };
@@ -118,7 +119,7 @@ private:
         pool_.run(tasks, chunk, [&](int thread, int64_t begin, int64_t end) {
             for (const Ready& ready : batch) {
                 int64_t low = std::max<int64_t>(begin - ready.first_task, 0);
-                int64_t high = std::min(end - ready.first_task, ready.launch->tasks);
+                int64_t high = lesser(end - ready.first_task, ready.launch->tasks);
                 if (low >= high) continue;
                 if (call_watched(ready, thread, low, high) == 0) continue;
                 failure.note(ready.first_task + low, *ready.launch, scratch_[static_cast<size_t>(thread)].get());
@@ -141,7 +142,7 @@ private:
             const int64_t task = round * parts + part;
             if (round > failure.round.load(std::memory_order_relaxed) || watch_.stopped()) return;
             if (thread == 0 && round % rounds_between_looks == 0) watch_.look();
-            if (ready.kernel->function(buffers[t].data(), launch.numbers.data(), task, task + 1) == 0) return;
+            if (ready.kernel->function(buffers[t].data(), ready.numbers.data(), task, task + 1) == 0) return;
             failure.note(task, launch, scratch_[t].get());
             failure.round.store(round, std::memory_order_relaxed);
         });
@@ -169,7 +170,7 @@ private:
 
     int32_t call(const Ready& ready, int thread, int64_t begin, int64_t end) const {
         const std::vector<void*> buffers = with_scratch(ready, scratch_[static_cast<size_t>(thread)].get());
-        return ready.kernel->function(buffers.data(), ready.launch->numbers.data(), begin, end);
+        return ready.kernel->function(buffers.data(), ready.numbers.data(), begin, end);
     }
 
     static std::vector<void*> with_scratch(const Ready& ready, std::byte* scratch) {
@@ -195,10 +196,10 @@ Result<void> run_on(codegen::Device& device, const plan::Plan& plan, std::span<c
         const auto failed = device.launch({.code = ready.kernel->code.get(),
                                            .kernel = ready.kernel->index,
                                            .buffers = ready.buffers,
-                                           .numbers = launch.numbers,
+                                           .numbers = ready.numbers,
                                            .tasks = launch.tasks,
                                            .rounds = launch.rounds,
-                                           .scratch_bytes = std::max(launch.scratch_bytes, least_scratch)});
+                                           .scratch_bytes = greater(launch.scratch_bytes, least_scratch)});
         if (!failed) return fail(failed.error());
         if (*failed) return out_of_range(plan, launch, {(*failed)->buffer, (*failed)->index, (*failed)->extent});
     }
@@ -215,7 +216,7 @@ Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> ba
         return site.device ? run_on(*site.device, plan, batch) : runner.run(batch);
     };
     auto make_ready = [&](const plan::Launch& launch) {
-        Ready ready{.kernel = &kernels[static_cast<size_t>(launch.tree)], .launch = &launch};
+        Ready ready{.kernel = &kernels[static_cast<size_t>(launch.tree)], .launch = &launch, .numbers = numbers_of(launch.numbers)};
         for (int32_t b : launch.buffers)
             ready.buffers.push_back(address(b) + plan.buffers[static_cast<size_t>(b)].base);
         return ready;

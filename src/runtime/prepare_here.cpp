@@ -23,7 +23,7 @@ Result<std::vector<Block>> prepare_here(const plan::Plan& plan, const Target& ho
                 here.keys.push_back(schedules::key(*tree, host));
             }
             launch.tree = known->second;
-            here.scratch_bytes = std::max(here.scratch_bytes, launch.scratch_bytes);
+            here.scratch_bytes = greater(here.scratch_bytes, launch.scratch_bytes);
         }
     }
     KernelCounts counts;

@@ -103,7 +103,7 @@ CoordinateParts parts_of(Expr coordinate) {
     return parts;
 }
 
-int64_t coefficient(Expr coordinate, AxisId axis) {
+Size coefficient(Expr coordinate, AxisId axis) {
     if (plain_axis(coordinate) == axis) return 1;
     if (coordinate->kind != Kind::linear) return 0;
     for (size_t i = 0; i < coordinate->parts().size(); i++) {
@@ -144,7 +144,7 @@ bool needs_guard(const Kernel& kernel, Expr read, size_t d) {
     bool fills = literal->from_template && (real ? literal->real : static_cast<double>(literal->integer)) == t.filling;
     auto range = interval(kernel, coordinate);
     const BufferDimension& dimension = t.dimensions[d];
-    int64_t before = fills ? dimension.margin_before : 0, after = fills ? dimension.margin_after : 0;
+    const Size before = fills ? dimension.margin_before : Size(0), after = fills ? dimension.margin_after : Size(0);
     // Panels of a named extent: that this size divides says nothing of the next one, which shares the code.
     auto is_panel = [&](const auto& term) { return term.second > 1 && kernel.axis(term.first).named; };
     if (before == 0 && after == 0 && std::ranges::any_of(parts_of(coordinate).axes, is_panel)) return true;

@@ -37,16 +37,16 @@ inline bool is_kept_in_turn(Expr coordinate) {
 
 // constant + sum coefficient * axis + sum coefficient * value (an indirect read, a remainder, a clamp)
 struct CoordinateParts {
-    int64_t constant = 0;
-    InlineVector<std::pair<AxisId, int64_t>, 4> axes;
-    InlineVector<std::pair<Expr, int64_t>, 2> values;
+    Size constant = 0;
+    InlineVector<std::pair<AxisId, Size>, 4> axes;
+    InlineVector<std::pair<Expr, Size>, 2> values;
 
     // A constant that may have come from sizes: it is a launch number even where it is 0.
     bool is_constant() const { return axes.empty() && values.empty(); }
 };
 CoordinateParts parts_of(Expr coordinate);
 
-int64_t coefficient(Expr coordinate, AxisId axis);
+Size coefficient(Expr coordinate, AxisId axis);
 // The only axis of the coordinate, if it is nothing else; -1 if not.
 AxisId plain_axis(Expr coordinate);
 AxisId lone_axis(Expr coordinate);  // of n * axis + m with n > 0; else -1

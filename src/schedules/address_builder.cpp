@@ -17,12 +17,12 @@ void ExpressionBuilder::add_term(Affine& affine, AxisId axis, int64_t scale, Num
     affine.terms.push_back({found->second, scale, number});
 }
 
-int64_t ExpressionBuilder::stride_value(TensorIndex tensor, size_t dimension) const {
+Size ExpressionBuilder::stride_value(TensorIndex tensor, size_t dimension) const {
     if (assembly_.kernel.tensor(tensor).role != KernelTensor::Role::local) {
         return assembly_.kernel.tensor(tensor).dimensions[dimension].stride;
     }
     Number number = assembly_.array_strides[static_cast<size_t>(tensor)][dimension];
-    return number.launch ? assembly_.result.launch.numbers[static_cast<size_t>(number.value)] : number.value;
+    return number.launch ? assembly_.result.launch.numbers[static_cast<size_t>(number.value)] : Size(number.value);
 }
 
 Number ExpressionBuilder::stride(TensorIndex tensor, size_t dimension) {
@@ -46,9 +46,9 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
     }
     for (AxisId axis : axes) {
         std::vector<size_t> moving;
-        int64_t total = 0, factor = 0;
+        Size total = 0, factor = 0;
         for (size_t d = 0; d < coordinates.size(); d++) {
-            const auto found = std::ranges::find(coordinates[d].axes, axis, &std::pair<AxisId, int64_t>::first);
+            const auto found = std::ranges::find(coordinates[d].axes, axis, &std::pair<AxisId, Size>::first);
             if (found == coordinates[d].axes.end()) continue;
             moving.push_back(d);
             factor = found->second;
@@ -60,8 +60,8 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
             bool unit = movements.unit_dimension(tensor) == static_cast<int>(moving[0]);
             const bool interleaves =
                 axis == group_.lanes && unit && (is_interleaving(factor) || is_row_of_neighbours(factor));
-            const bool falls = factor == -1 && unit && group_.transposed && axis == group_.rows;
-            if (group_.windowed || interleaves || falls || (factor == 1 && (local || unit))) {
+            const bool falls = factor.same_as(-1) && unit && group_.transposed && axis == group_.rows;
+            if (group_.windowed || interleaves || falls || (factor.same_as(1) && (local || unit))) {
                 add_term(affine, axis, factor, stride(tensor, moving[0]));
                 continue;
             }
@@ -86,7 +86,7 @@ void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std
         const NumberSubject place = where.at(d);
         if (!is_checked(tensor, c)) {
             for (const auto& [part, factor] : c.values) {
-                const Number number = factor == 1 ? stride(tensor, d)
+                const Number number = factor.same_as(1) ? stride(tensor, d)
                                                   : assembly_.numbers.integer(factor * stride_value(tensor, d),
                                                                               {Role::value_stride, place});
                 affine.values.push_back({cast(value(part, guard), DType::int64), number});
@@ -233,7 +233,7 @@ Address ExpressionBuilder::address(TensorIndex tensor, Coordinates coordinates, 
     Address result;
     result.memory = assembly_.memories[static_cast<size_t>(tensor)];
     std::vector<CoordinateParts> parts, affine;
-    int64_t offset = 0;
+    Size offset = 0;
     bool constant = false;
     for (size_t d = 0; d < coordinates.size(); d++) {
         const CoordinateParts& c = parts.emplace_back(parts_of(coordinates[d]));
@@ -247,11 +247,11 @@ Address ExpressionBuilder::address(TensorIndex tensor, Coordinates coordinates, 
     add_values(result.element, tensor, parts, where, guard);
     result.access = access(result.element, guard);
     // One of the neighbours of a lane's element is known to be that.
-    const int64_t apart = group_.lanes < 0 || coordinates.empty() ? 0 : coefficient(coordinates.back(), group_.lanes);
+    const Size apart = group_.lanes < 0 || coordinates.empty() ? Size(0) : coefficient(coordinates.back(), group_.lanes);
     const bool lies_between =
         result.access == Access::interleaved || (result.access == Access::strided && is_row_of_neighbours(apart));
     const bool is_neighbour =
-        lies_between && offset == affine.back().constant && offset >= 0 && offset < std::abs(apart);
+        lies_between && offset == affine.back().constant && offset >= 0 && offset < absolute(apart);
     if (is_neighbour)
         result.element.constant = {false, offset};
     else if (constant)
@@ -275,18 +275,18 @@ Address ExpressionBuilder::store_address(const KernelEquation& equation, Express
 Address ExpressionBuilder::packed_address(const PackedOperand& operand) {
     const Kernel& kernel = assembly_.kernel;
     auto axis_of = [&](int d) { return lone_axis(operand.read->parts()[static_cast<size_t>(d)]); };
-    auto extent_of = [&](AxisId axis) { return std::max<int64_t>(0, kernel.axis(axis).extent); };
+    auto extent_of = [&](AxisId axis) { return std::max<Size>(0, kernel.axis(axis).extent); };
     const NumberSubject packed = {Subject::packed, operand.tensor, -1, operand.index};
     Address result;
     result.access = Access::packed;
     for (size_t i = 0; i < assembly_.result.buffers.size(); i++) {
         if (assembly_.result.buffers[i].packing == operand.index) result.memory = MemoryId(i);
     }
-    int64_t stride = operand.panel;
+    Size stride = operand.panel;
     for (size_t i = operand.inner.size(); i-- > 0;) {
         AxisId axis = axis_of(operand.inner[i]);
         bool last = i + 1 == operand.inner.size();
-        Number number = last ? Number{false, stride} : assembly_.numbers.integer(stride, {Role::stride, packed, axis});
+        Number number = last ? Number{false, stride.value()} : assembly_.numbers.integer(stride, {Role::stride, packed, axis});
         add_term(result.element, axis, 1, number);
         stride *= extent_of(axis);
     }

@@ -14,12 +14,12 @@ namespace {
 
 using Role = NumberId::Role;
 
-int64_t round_up(int64_t a, int64_t b) { return ceil_divide(a, b) * b; }
+Size round_up(const Size& a, int64_t b) { return ceil_divide(a, b) * b; }
 
 // Rows that lie a part of a way of L1 apart share a few of its sets: these get a cache line more.
-int64_t padded_row(int64_t elements, int64_t element_bytes) {
-    const int64_t padded = round_up(std::max<int64_t>(1, elements), choice_numbers::cache_line / element_bytes);
-    const bool collides = padded * element_bytes % (choice_numbers::l1_way_bytes / 4) == 0;
+Size padded_row(const Size& elements, int64_t element_bytes) {
+    const Size padded = round_up(std::max<Size>(1, elements), choice_numbers::cache_line / element_bytes);
+    const bool collides = padded.number() * element_bytes % (choice_numbers::l1_way_bytes / 4) == 0;
     return padded + (collides ? choice_numbers::cache_line / element_bytes : 0);
 }
 
@@ -68,7 +68,7 @@ void Assembly::fit_rows() {
     for (PhaseGroup& group : groups) {
         if (group.rows < 0 || !group.contraction || group.transposed || !group.fused.empty()) continue;
         const TaskCut* cut = tasks.find(group.rows);
-        if (!cut || cut->step >= cut->extent || kernel.axis(group.rows).named) continue;
+        if (!cut || kernel.axis(group.rows).named || cut->step >= cut->extent) continue;
         if (single_rows(group.row_sizes, cut->step) == 0) continue;
         group.row_sizes = row_sizes(group.maximum_rows, cut->step, false);
         group.maximum_rows = group.row_sizes.front();
@@ -89,7 +89,7 @@ ExpressionId Assembly::intern(Expression expression) {
 }
 
 Number Assembly::extent(AxisId axis) {
-    return numbers.integer(std::max<int64_t>(0, kernel.axis(axis).extent),
+    return numbers.integer(std::max<Size>(0, kernel.axis(axis).extent),
                            {Role::extent, {NumberSubject::Kind::axis, axis}});
 }
 
@@ -236,12 +236,12 @@ void Assembly::add_shared(TensorIndex tensor) {
     const NumberSubject subject = {NumberSubject::Kind::tensor, tensor};
     auto& strides = array_strides[static_cast<size_t>(tensor)];
     strides.resize(local.dimensions.size());
-    int64_t stride = 1;
+    Size stride = 1;
     for (size_t i = where.order.size(); i-- > 0;) {
         const auto d = static_cast<size_t>(where.order[i]);
         const bool last = i + 1 == where.order.size();
         strides[d] = last ? Number{false, 1} : numbers.integer(stride, {Role::stride, subject.at(d)});
-        const int64_t size = std::max<int64_t>(1, local.dimensions[d].extent);
+        const Size size = std::max<Size>(1, local.dimensions[d].extent);
         stride *= last ? round_up(size, 64 / bytes(local.dtype)) : size;
     }
     memories[static_cast<size_t>(tensor)] = next_id<MemoryId>(result.tree.memories);
@@ -257,16 +257,16 @@ void Assembly::add_array(TensorIndex tensor) {
     const NumberSubject subject = {NumberSubject::Kind::tensor, tensor};
     auto& strides = array_strides[static_cast<size_t>(tensor)];
     strides.resize(local.dimensions.size());
-    int64_t stride = 1;
+    Size stride = 1;
     for (size_t i = where.order.size(); i-- > 0;) {
         auto d = static_cast<size_t>(where.order[i]);
         const TaskCut* cut = where.of_task[d] < 0 ? nullptr : tasks.find(where.of_task[d]);
         bool of_task = cut && cut->fused.empty();
-        int64_t size = of_task ? cut->step : std::max<int64_t>(0, local.dimensions[d].extent);
+        Size size = of_task ? Size(cut->step) : std::max<Size>(0, local.dimensions[d].extent);
         bool last = i + 1 == where.order.size();
         strides[d] = last ? Number{false, 1} : numbers.integer(stride, {Role::stride, subject.at(d)});
         if (of_task) memory.origin.push_back({task_variables[cut->axis].first, 1, strides[d]});
-        stride *= last ? padded_row(size, bytes(local.dtype)) : std::max<int64_t>(1, size);
+        stride *= last ? padded_row(size, bytes(local.dtype)) : std::max<Size>(1, size);
     }
     memory.offset = numbers.integer(result.launch.scratch_bytes, {Role::place, subject});
     // Invocations share memory by words: an element has one of its own.

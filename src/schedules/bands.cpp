@@ -118,7 +118,7 @@ double bytes_of_step(const Kernel& kernel, AxisId axis, AxisId ordered, const Gr
     const auto extent_of = [&](const Touch& touch, size_t d) {
         Expr c = touch.coordinates[d];
         const bool one = likely && c->axes.size() == 1;
-        const int64_t extent = one ? kernel.hint(c->axes[0]) : kernel.tensor(touch.tensor).dimensions[d].extent;
+        const int64_t extent = one ? kernel.hint(c->axes[0]) : kernel.tensor(touch.tensor).dimensions[d].extent.number();
         return static_cast<double>(
             std::max<int64_t>(1, depends_on(c, ordered) ? std::min<int64_t>(extent, 2) : extent));
     };

@@ -116,7 +116,7 @@ private:
     Growth growth(const Affine& affine) const;
     bool is_consecutive(const Affine& element) const;
     Number stride(TensorIndex tensor, size_t dimension);
-    int64_t stride_value(TensorIndex tensor, size_t dimension) const;
+    Size stride_value(TensorIndex tensor, size_t dimension) const;
     ExpressionId built(Expr value, ExpressionId guard);
     ExpressionId literal(Expr value);
     ExpressionId scalar(Expr value, ExpressionId guard);

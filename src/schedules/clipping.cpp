@@ -75,7 +75,7 @@ InteriorRows interior_rows(const Kernel& kernel, AxisId rows, const std::vector<
         Expr coordinate = guard.value->parts()[guard.dimension];
         const int64_t constant = parts_of(coordinate).constant;
         int64_t step = coefficient(coordinate, rows), reach = guard.factor * (kernel.axis(guard.reduced).extent - 1);
-        interior.first = std::max(interior.first, ceil_divide(-constant, step));
+        interior.first = greater(interior.first, ceil_divide(-constant, step));
         interior.last = std::min(interior.last, floor_divide(guard.extent - 1 - constant - reach, step) + 1);
     }
     interior.first = std::clamp<int64_t>(interior.first, 0, extent);

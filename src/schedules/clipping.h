@@ -13,8 +13,8 @@ struct ClippedGuard {
     Expr value = nullptr;
     size_t dimension = 0;
     AxisId reduced = no_id;
-    int64_t factor = 1;    // of the reduced axis, positive
-    int64_t extent = 0;    // of the tensor's dimension
+    Size factor = 1;       // of the reduced axis, positive
+    Size extent = 0;       // of the tensor's dimension
     bool on_rows = false;  // the row axis occurs, and it alone of the free ones
 };
 
@@ -23,7 +23,7 @@ std::vector<ClippedGuard> clipped_guards(const Kernel& kernel, const PhaseGroup&
 
 // Rows [first, last) of the row axis for which every tap of the window lies inside, for all guards on rows.
 struct InteriorRows {
-    int64_t first = 0, last = 0;
+    Size first = 0, last = 0;
 };
 InteriorRows interior_rows(const Kernel& kernel, AxisId rows, const std::vector<ClippedGuard>& guards);
 

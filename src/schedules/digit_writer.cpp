@@ -35,10 +35,10 @@ bool DigitWriter::is_written(const KernelEquation& e) const { return contains(e.
 AxisId DigitWriter::add_share(int64_t value) {
     const Axis& whole = kernel_.axis(digit_.axis);
     if (value == 0 || (!whole.named && whole.extent % digit_.count == 0)) return no_id;
-    const auto share = [&](int64_t n) { return std::max<int64_t>(0, ceil_divide(n - value, digit_.count)); };
+    const auto share = [&](const Size& n) { return std::max<Size>(0, ceil_divide(n - value, digit_.count)); };
     Axis axis = whole;
     axis.extent = share(whole.extent);
-    axis.hint = share(kernel_.hint(digit_.axis));
+    axis.hint = share(kernel_.hint(digit_.axis)).number();
     axis.name += "_" + std::to_string(value);
     return made_.add_axis(axis);
 }
@@ -52,7 +52,7 @@ void DigitWriter::add_axes() {
         return;
     }
     Axis axis = kernel_.axis(digit_.axis);
-    axis.extent = std::max<int64_t>(0, ceil_divide(axis.extent, digit_.count));
+    axis.extent = std::max<Size>(0, ceil_divide(axis.extent, digit_.count));
     axis.hint = std::max<int64_t>(1, ceil_divide(kernel_.hint(digit_.axis), digit_.count));
     axis.name += "_" + std::to_string(digit_.count);
     quotient_ = made_.add_axis(axis);
@@ -70,7 +70,7 @@ std::optional<size_t> DigitWriter::split_dimension(TensorIndex local) const {
         return known || (plain_axis(c) == digit_.axis && is_written(e));
     };
     for (size_t d = 0; d < tensor.dimensions.size(); d++) {
-        if (tensor.dimensions[d].extent != kernel_.axis(digit_.axis).extent) continue;
+        if (!tensor.dimensions[d].extent.same_as(kernel_.axis(digit_.axis).extent)) continue;
         bool made = false;
         const bool all = std::ranges::all_of(kernel_.equations, [&](const KernelEquation& e) {
             const bool here = e.tensor == local;
@@ -106,7 +106,7 @@ void DigitWriter::split_locals() {
 
 TensorIndex DigitWriter::part_of(TensorIndex local, Expr coordinate, int64_t value) const {
     const Parts& parts = parts_.at(local);
-    const int64_t part = coordinate->kind == Kind::integer ? coordinate->integer : value;
+    const int64_t part = coordinate->kind == Kind::integer ? coordinate->integer.value() : value;
     return TensorIndex(static_cast<int32_t>(parts.first) + static_cast<int32_t>(part));
 }
 
@@ -188,10 +188,11 @@ void DigitWriter::end_terms(KernelEquation& e) {
             left = left ? arena.conjunction(left, condition) : condition;
             continue;
         }
-        const int64_t end = std::max<int64_t>(0, ceil_divide(-parts.constant, parts.axes[0].second));
+        const Size end = std::max<Size>(0, ceil_divide(-parts.constant, parts.axes[0].second));
         if (end >= made_.axis(axis).extent) continue;
         Axis shorter = made_.axis(axis);
-        shorter.extent = shorter.hint = end;
+        shorter.extent = end;
+        shorter.hint = end.number();
         const AxisId made = made_.add_axis(shorter);
         std::ranges::replace(e.reduced, axis, made);
         renamed[arena.axis_value(axis)] = arena.axis_value(made);

@@ -160,7 +160,7 @@ ExpressionId ExpressionBuilder::select(Expr v, ExpressionId guard) {
 namespace {
 
 // The step of a state that is kept in few places.
-bool takes_turns(Expr coordinate, int64_t places) {
+bool takes_turns(Expr coordinate, const Size& places) {
     return coordinate->kind == Kind::scalar && coordinate->op == ScalarOp::modulo &&
            coordinate->parts()[1]->kind == Kind::integer && coordinate->parts()[1]->integer == places;
 }

@@ -21,7 +21,7 @@ struct Reach {
 
 class InPlaceCheck {
 public:
-    InPlaceCheck(const Tree& tree, const std::vector<int64_t>& numbers, MemoryId input, MemoryId output)
+    InPlaceCheck(const Tree& tree, const std::vector<Size>& numbers, MemoryId input, MemoryId output)
         : tree_(tree), numbers_(numbers), input_(input), output_(output) {}
 
     std::optional<std::string> problem() {
@@ -48,7 +48,7 @@ private:
     }
 
     int64_t value(const Number& number) const {
-        return number.launch ? numbers_[static_cast<size_t>(number.value)] : number.value;
+        return number.launch ? numbers_[static_cast<size_t>(number.value)] : Size(number.value);
     }
 
     // ---- what reads the input: expressions, through their operands. A let is a value: its definition reads.
@@ -250,7 +250,7 @@ private:
     }
 
     const Tree& tree_;
-    const std::vector<int64_t>& numbers_;
+    const std::vector<Size>& numbers_;
     const MemoryId input_, output_;
     std::vector<bool> reads_;   // by expression
     std::vector<Reach> reach_;  // by variable, as far as loops around the store tell
@@ -262,7 +262,7 @@ private:
 
 }  // namespace
 
-std::optional<std::string> overwrites_early(const Tree& tree, const std::vector<int64_t>& numbers, MemoryId input,
+std::optional<std::string> overwrites_early(const Tree& tree, const std::vector<Size>& numbers, MemoryId input,
                                             MemoryId output) {
     return InPlaceCheck(tree, numbers, input, output).problem();
 }

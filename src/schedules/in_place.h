@@ -14,7 +14,7 @@ namespace heddle::schedules {
 // check: all tasks together write an element at most once, and the input is read only at the point, by the nest and
 // before the statement that writes the element there, whatever the order of tasks, loops and lanes. The launch's own
 // extents and strides count.
-std::optional<std::string> overwrites_early(const Tree& tree, const std::vector<int64_t>& numbers, MemoryId input,
+std::optional<std::string> overwrites_early(const Tree& tree, const std::vector<Size>& numbers, MemoryId input,
                                             MemoryId output);
 
 }  // namespace heddle::schedules

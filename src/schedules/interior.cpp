@@ -15,12 +15,12 @@ namespace {
 
 // Points first <= x < last of the axis.
 struct Span {
-    int64_t first = 0, last = 0;
-    int64_t size() const { return last - first; }
+    Size first = 0, last = 0;
+    Size size() const { return last - first; }
 };
 
 Span both(Span a, Span b) {
-    const int64_t first = std::max(a.first, b.first);
+    const Size first = std::max(a.first, b.first);
     return {first, std::max(first, std::min(a.last, b.last))};
 }
 
@@ -28,11 +28,11 @@ bool includes(Span all, Span part) { return all.first <= part.first && part.last
 
 // step * x + what lies in 0 + [low, high]
 struct Line {
-    int64_t step = 0, low = 0, high = 0;
+    Size step = 0, low = 0, high = 0;
 };
 
 // What is added may be any of [from, to].
-bool spread(Line& line, int64_t from, int64_t to) {
+bool spread(Line& line, const Size& from, const Size& to) {
     const auto low = checked_add(line.low, from), high = checked_add(line.high, to);
     if (!low || !high) return false;
     line.low = *low;
@@ -47,7 +47,7 @@ public:
           arena_(*kernel.arena),
           before_(before),
           axis_(axis),
-          extent_(std::max<int64_t>(0, kernel.axis(axis).extent)),
+          extent_(std::max<Size>(0, kernel.axis(axis).extent)),
           span_{0, extent_} {}
     Decider(const Kernel& kernel, const RightSides& before, const std::vector<Expr>& below_zero, bool folds)
         : kernel_(kernel), arena_(*kernel.arena), before_(before), below_zero_(below_zero), folds_(folds) {}
@@ -59,13 +59,13 @@ private:
     Expr made(Expr e, std::vector<Expr> operands);
     std::vector<Expr> parts_wanted(Expr e) const;
     std::optional<Line> line(Expr coordinate) const;
-    bool is_short(int64_t way, const Line& line) const;
+    bool is_short(const Size& way, const Line& line) const;
     Span where(const Line& line, bool holds) const;
-    Span where_inside(const Line& line, int64_t extent) const;
+    Span where_inside(const Line& line, const Size& extent) const;
     Expr opposite(Expr coordinate) { return arena_.add(arena_.integer(-1), coordinate, -1); }
     bool is_at_most_zero(Expr coordinate) const;
     bool follows(Expr coordinate);
-    bool follows_inside(Expr coordinate, int64_t extent);
+    bool follows_inside(Expr coordinate, const Size& extent);
     bool accept(Span span);
     bool accept_condition(Span span);
     struct Answer {
@@ -84,7 +84,7 @@ private:
     Arena& arena_;
     const RightSides& before_;
     AxisId axis_ = no_id;
-    int64_t extent_ = 0;
+    Size extent_ = 0;
     Span span_;
     std::vector<Expr> below_zero_;  // without an axis: what follows of these is given, and nothing else
     bool folds_ = false;            // also what follows for selections and reads outside
@@ -93,8 +93,8 @@ private:
 };
 
 // Beside the points of this axis.
-bool Decider::is_short(int64_t way, const Line& line) const {
-    const auto all = checked_multiply(std::abs(line.step), kernel_.hint(axis_));
+bool Decider::is_short(const Size& way, const Line& line) const {
+    const auto all = checked_multiply(absolute(line.step), kernel_.hint(axis_));
     return !all || way <= *all;
 }
 
@@ -103,13 +103,13 @@ std::optional<Line> Decider::line(Expr coordinate) const {
     if (axis_ < 0) return std::nullopt;
     const CoordinateParts parts = parts_of(coordinate);
     Line line{.step = coefficient(coordinate, axis_), .low = parts.constant, .high = parts.constant};
-    if (line.step == 0 || line.step == INT64_MIN) return std::nullopt;
+    if (line.step == 0 || line.step == Size(INT64_MIN)) return std::nullopt;
     for (const auto& [axis, factor] : parts.axes) {
-        if (axis == axis_ || factor == INT64_MIN) continue;
-        const auto moved = checked_multiply(factor, std::max<int64_t>(1, kernel_.axis(axis).extent) - 1);
-        const auto few = checked_multiply(std::abs(factor) * 2, kernel_.hint(axis));
+        if (axis == axis_ || factor == Size(INT64_MIN)) continue;
+        const auto moved = checked_multiply(factor, std::max<Size>(1, kernel_.axis(axis).extent) - 1);
+        const auto few = checked_multiply(absolute(factor) * 2, kernel_.hint(axis));
         if (!moved || !few || !is_short(*few, line)) return std::nullopt;
-        if (!spread(line, std::min<int64_t>(0, *moved), std::max<int64_t>(0, *moved))) return std::nullopt;
+        if (!spread(line, std::min<Size>(0, *moved), std::max<Size>(0, *moved))) return std::nullopt;
     }
     for (const auto& [value, factor] : parts.values) {
         const Interval range = expr::interval(value);
@@ -129,7 +129,7 @@ std::optional<Line> Decider::line(Expr coordinate) const {
 // Where the line is at least 0 for all points of the other axes (`holds`), or for none.
 Span Decider::where(const Line& line, bool holds) const {
     // holds: step x + low >= 0; else -step x - high - 1 >= 0
-    const int64_t step = holds ? line.step : -line.step, constant = holds ? line.low : -line.high - 1;
+    const Size step = holds ? line.step : -line.step, constant = holds ? line.low : -line.high - 1;
     Span span{0, extent_};
     if (step > 0)
         span.first = ceil_divide(-constant, step);
@@ -139,18 +139,18 @@ Span Decider::where(const Line& line, bool holds) const {
 }
 
 // Where it is not below 0 and not behind the extent, for all points of the other axes.
-Span Decider::where_inside(const Line& line, int64_t extent) const {
+Span Decider::where_inside(const Line& line, const Size& extent) const {
     return both(where(line, true), where({line.step, line.low - extent, line.high - extent}, false));
 }
 
 // At most 0 at every point, whatever sizes the named axes have.
 bool Decider::is_at_most_zero(Expr coordinate) const {
     const CoordinateParts parts = parts_of(coordinate);
-    std::optional<int64_t> most = parts.values.empty() ? std::optional(parts.constant) : std::nullopt;
+    std::optional<Size> most = parts.values.empty() ? std::optional(parts.constant) : std::nullopt;
     for (const auto& [axis, factor] : parts.axes) {
         if (factor <= 0) continue;
         const Axis& a = kernel_.axis(axis);
-        const auto moved = a.named ? std::nullopt : checked_multiply(factor, std::max<int64_t>(1, a.extent) - 1);
+        const auto moved = a.named ? std::nullopt : checked_multiply(factor, std::max<Size>(1, a.extent) - 1);
         most = most && moved ? checked_add(*most, *moved) : std::nullopt;
     }
     return most && *most <= 0;
@@ -163,7 +163,7 @@ bool Decider::follows(Expr coordinate) {
 }
 
 // Not below 0 and not behind the extent.
-bool Decider::follows_inside(Expr coordinate, int64_t extent) {
+bool Decider::follows_inside(Expr coordinate, const Size& extent) {
     if (below_zero_.empty()) return false;
     const bool above = is_at_most_zero(arena_.scale(coordinate, -1)) || follows(opposite(coordinate));
     const Expr behind = arena_.add(coordinate, arena_.integer(1 - extent));
@@ -173,8 +173,8 @@ bool Decider::follows_inside(Expr coordinate, int64_t extent) {
 // Takes the points away that are not in the span, if they are few.
 bool Decider::accept(Span span) {
     if (axis_ < 0) return false;
-    const int64_t left = extent_ - span.size();
-    if (left > std::max(choice_numbers::thin_border, extent_ / choice_numbers::border_share)) return false;
+    const Size left = extent_ - span.size();
+    if (left > greater(choice_numbers::thin_border, extent_ / choice_numbers::border_share)) return false;
     span_ = both(span_, span);
     result_.decides = true;
     return true;
@@ -208,17 +208,17 @@ Expr Decider::lesser(Expr a, Expr b, Expr otherwise, bool minimum) {
 // c % m = c - q m and c // m = q, for the q of most points.
 Expr Decider::division(Expr e, Expr dividend) {
     const auto found = line(dividend);
-    const int64_t divisor = e->integer;
+    const Size divisor = e->integer;
     Expr as_it_is = rebuilt(e, {dividend});
     if (!found || divisor < 1) return as_it_is;
-    const int64_t move = found->step * std::max<int64_t>(0, extent_ - 1);
-    const int64_t least = floor_divide(found->low + std::min<int64_t>(0, move), divisor);
-    const int64_t most = floor_divide(found->high + std::max<int64_t>(0, move), divisor);
+    const Size move = found->step * std::max<Size>(0, extent_ - 1);
+    const Size least = floor_divide(found->low + std::min<Size>(0, move), divisor);
+    const Size most = floor_divide(found->high + std::max<Size>(0, move), divisor);
     constexpr int64_t few = 8;  // of more quotients none has most points
     if (most - least > few) return as_it_is;
-    int64_t best = least;
+    Size best = least;
     Span best_span;
-    for (int64_t quotient = least; quotient <= most; quotient++) {
+    for (Size quotient = least; quotient <= most; ++quotient) {
         const auto start = checked_multiply(quotient, divisor);
         const auto end = start ? checked_add(*start, divisor) : std::nullopt;
         if (!end) return as_it_is;
@@ -230,7 +230,7 @@ Expr Decider::division(Expr e, Expr dividend) {
     }
     if (!accept(best_span)) return as_it_is;
     if (e->kind == Kind::floor_divide) return arena_.integer(best);
-    return arena_.add(dividend, arena_.integer(-best * divisor));
+    return arena_.add(dividend, arena_.integer(-(best * divisor)));
 }
 
 Expr Decider::guarded(Expr e, std::vector<Expr> operands) {
@@ -241,7 +241,7 @@ Expr Decider::guarded(Expr e, std::vector<Expr> operands) {
             continue;
         }
         if (!may_decide(operands[d]) || !needs_guard(kernel_, e, d)) continue;
-        const int64_t extent = kernel_.tensor(e->tensor()).dimensions[d].extent;
+        const Size& extent = kernel_.tensor(e->tensor()).dimensions[d].extent;
         if (folds_ && (follows(operands[d]) || follows(arena_.add(arena_.integer(extent - 1), operands[d], -1))))
             return operands.back();
         if (follows_inside(operands[d], extent)) inside.push_back(d);
@@ -337,7 +337,7 @@ RightSides right_sides(const Kernel& kernel, const PhaseGroup& group) {
 }
 
 Interior interior_along(const Kernel& kernel, const RightSides& sides, AxisId axis) {
-    const int64_t extent = std::max<int64_t>(0, kernel.axis(axis).extent);
+    const Size extent = std::max<Size>(0, kernel.axis(axis).extent);
     if (kernel.hint(axis) < choice_numbers::shortest_cut_axis) return {sides, 0, extent, false};
     Interior found = Decider(kernel, sides, axis).decide();
     return found.decides ? found : Interior{sides, 0, extent, false};
@@ -345,7 +345,7 @@ Interior interior_along(const Kernel& kernel, const RightSides& sides, AxisId ax
 
 Expr moving_coordinate(const Kernel& kernel, const RightSides& sides, const std::function<bool(Expr)>& moves) {
     const auto is_asked = [&](Expr c) { return parts_of(c).values.empty() && moves(c); };
-    const auto bounds = [&](Expr c, int64_t extent) -> Expr {
+    const auto bounds = [&](Expr c, const Size& extent) -> Expr {
         const auto all = interval(kernel, c);
         if (!is_asked(c) || !all) return nullptr;
         if (all->low < 0) return c;

@@ -25,7 +25,7 @@ RightSides right_sides(const Kernel& kernel, const PhaseGroup& group);
 // this launch is taken, if most points have one: another size whose border is nearly everything has code of its own.
 struct Interior {
     RightSides sides;
-    int64_t first = 0, last = 0;
+    Size first = 0, last = 0;
     bool decides = false;     // else the sides are as they were, everywhere
     bool conditions = false;  // a guard or a condition is decided, not addresses alone
 };

@@ -29,9 +29,9 @@ using expr::TensorIndex;  // of Kernel::tensors
 // base points at coordinate 0, margins lie before and behind. The last dimension of stride one is the innermost at
 // every size of the class: one that is a single element whatever the sizes are has a stride of 0.
 struct BufferDimension {
-    int64_t extent = 1;
-    int64_t stride = 1;
-    int64_t margin_before = 0, margin_after = 0;  // readable elements holding `Tensor::filling`
+    Size extent = 1;
+    Size stride = 1;
+    Size margin_before = 0, margin_after = 0;  // readable elements holding `Tensor::filling`
 };
 
 struct KernelTensor {

@@ -162,10 +162,10 @@ private:
         for (size_t d = t.dimensions.size(); d-- > 0;) {
             BufferDimension& dimension = t.dimensions[d];
             if (!strided[d]) dimension.stride = dense;
-            if (__builtin_mul_overflow(dimension.stride,
-                                       dimension.extent + dimension.margin_before + dimension.margin_after, &dense)) {
-                reader_.error("a smaller buffer");
-            }
+            const auto elements =
+                checked_multiply(dimension.stride, dimension.extent + dimension.margin_before + dimension.margin_after);
+            if (!elements) reader_.error("a smaller buffer");
+            dense = elements.value_or(0);
         }
         if (reader_.take("filling")) t.filling = reader_.real("a number");
         t.constant = reader_.take("constant");

@@ -58,10 +58,10 @@ std::string NumberTable::text_of(const NumberId& id) const {
     return id.along < 0 ? text : fmt::format("{} along {}", text, kernel_.axis(id.along).name);
 }
 
-Number NumberTable::add(int64_t bits, DType dtype, const NumberId& id) {
+Number NumberTable::add(const Size& bits, DType dtype, const NumberId& id) {
     std::vector<int64_t>& same = known_[id];
     for (int64_t number : same) {
-        if (launch_.numbers[static_cast<size_t>(number)] == bits) return {true, number};
+        if (launch_.numbers[static_cast<size_t>(number)].same_as(bits)) return {true, number};
     }
     same.push_back(static_cast<int64_t>(launch_.numbers.size()));
     launch_.numbers.push_back(bits);
@@ -75,7 +75,7 @@ NumberSubject NumberTable::value(Expr value) {
             values_.try_emplace(value->id, static_cast<int32_t>(values_.size())).first->second};
 }
 
-Number NumberTable::integer(int64_t value, const NumberId& id) { return add(value, DType::int64, id); }
+Number NumberTable::integer(const Size& value, const NumberId& id) { return add(value, DType::int64, id); }
 Number NumberTable::real(double value, const NumberId& id) {
     return add(std::bit_cast<int64_t>(value), DType::float64, id);
 }

@@ -78,11 +78,11 @@ public:
         : kernel_(kernel), tree_(tree), launch_(launch) {}
     // Values are numbered as they come, which is the same for every size; ids in the arena are not.
     NumberSubject value(Expr value);
-    Number integer(int64_t value, const NumberId& id);
+    Number integer(const Size& value, const NumberId& id);
     Number real(double value, const NumberId& id);
 
 private:
-    Number add(int64_t bits, DType dtype, const NumberId& id);
+    Number add(const Size& bits, DType dtype, const NumberId& id);
     std::string text_of(const NumberId& id) const;
     std::string text_of(const NumberSubject& subject) const;
 

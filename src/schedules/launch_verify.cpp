@@ -9,7 +9,7 @@ namespace {
 
 class LaunchVerifier {
 public:
-    LaunchVerifier(const Tree& tree, const std::vector<int64_t>& numbers, int64_t tasks, int64_t rounds)
+    LaunchVerifier(const Tree& tree, const std::vector<Size>& numbers, const Size& tasks, const Size& rounds)
         : tree_(tree), numbers_(numbers), tasks_(tasks), rounds_(rounds) {}
 
     Result<void> verify() {
@@ -35,7 +35,7 @@ private:
     }
 
     int64_t value(const Number& number) const {
-        return number.launch ? numbers_[static_cast<size_t>(number.value)] : number.value;
+        return number.launch ? numbers_[static_cast<size_t>(number.value)] : Size(number.value);
     }
 
     // Each axis is covered, and the number of a task has one digit for each axis.
@@ -103,14 +103,14 @@ private:
     }
 
     const Tree& tree_;
-    const std::vector<int64_t>& numbers_;
+    const std::vector<Size>& numbers_;
     const int64_t tasks_, rounds_;
     std::set<VariableId> packed_lanes_;
 };
 
 }  // namespace
 
-Result<void> verify(const Tree& tree, const std::vector<int64_t>& numbers, int64_t tasks, int64_t rounds) {
+Result<void> verify(const Tree& tree, const std::vector<Size>& numbers, const Size& tasks, const Size& rounds) {
     return LaunchVerifier(tree, numbers, tasks, rounds).verify();
 }
 

@@ -8,15 +8,15 @@ namespace heddle::schedules {
 
 Movement Movements::of(TensorIndex tensor, Coordinates coordinates, AxisId axis) const {
     int moving = 0, unit = unit_dimension(tensor);
-    int64_t by = 0;  // along the dimension of stride one
+    Size by = 0;  // along the dimension of stride one
     for (size_t d = 0; d < coordinates.size(); d++) {
         if (!depends_on(coordinates[d], axis)) continue;
         for (const auto& [part, unused] : parts_of(coordinates[d]).values) {
             if (depends_on(part, axis)) return Movement::indirect;
         }
-        int64_t factor = coefficient(coordinates[d], axis);
+        const Size factor = coefficient(coordinates[d], axis);
         moving++;
-        by = static_cast<int>(d) == unit ? factor : 0;
+        by = static_cast<int>(d) == unit ? factor : Size(0);
     }
     if (moving == 0) return Movement::still;
     const LocalStorage& storage = storage_[static_cast<size_t>(tensor)];
@@ -24,7 +24,7 @@ Movement Movements::of(TensorIndex tensor, Coordinates coordinates, AxisId axis)
                 storage.kind != LocalStorage::Kind::output;
     if (open && plain_dimension(coordinates, axis)) return Movement::unit;
     if (moving > 1) return Movement::strided;
-    return by == 1 ? Movement::unit : is_interleaving(by) ? Movement::interleaved : Movement::strided;
+    return by.same_as(1) ? Movement::unit : is_interleaving(by) ? Movement::interleaved : Movement::strided;
 }
 
 Movement Movements::of(Expr read, AxisId axis) const {
@@ -50,7 +50,7 @@ int Movements::unit_dimension(TensorIndex tensor) const {
     }
     // Where an extent of one makes further strides one, the place decides: it is the same for every size.
     for (size_t d = t.dimensions.size(); d-- > 0;) {
-        if (t.dimensions[d].stride == 1) return static_cast<int>(d);
+        if (t.dimensions[d].stride.same_as(1)) return static_cast<int>(d);
     }
     return -1;
 }
@@ -58,9 +58,9 @@ int Movements::unit_dimension(TensorIndex tensor) const {
 std::optional<int> Movements::plain_dimension(Coordinates coordinates, AxisId axis) const {
     std::optional<int> found;
     for (size_t d = 0; d < coordinates.size(); d++) {
-        int64_t factor = coefficient(coordinates[d], axis);
-        if (factor == 0) continue;
-        if (found || factor != 1) return std::nullopt;
+        const Size factor = coefficient(coordinates[d], axis);
+        if (factor.same_as(0)) continue;
+        if (found || !factor.same_as(1)) return std::nullopt;
         found = static_cast<int>(d);
     }
     return found;

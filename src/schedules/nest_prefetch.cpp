@@ -35,7 +35,7 @@ void Nest::add_prefetch_start(Block& block) {
         add(here, rate, {Role::prefetch, packed, visit.rows[i]});
         add(assembly_.task_variables[cut->axis].first, visit.of_task ? -rate : 0,
             {Role::task_prefetch, packed, visit.rows[i]});
-        rate *= std::max<int64_t>(1, visit.of_task ? std::min(cut->step, cut->extent) : cut->extent);
+        rate *= std::max<int64_t>(1, visit.of_task ? std::min(cut->step, cut->extent.number()) : cut->extent.number());
     }
     block.push_back({start});
 }

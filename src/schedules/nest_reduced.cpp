@@ -106,7 +106,7 @@ Expr Nest::asked_of_tile(const ReducedLoop& loop) const {
     if (border_ || !group_.fused.empty() || written > choice_numbers::unrolled_code) return nullptr;
     return moving_coordinate(assembly_.kernel, sides_, [&](Expr coordinate) {
         constexpr int64_t far = int64_t{1} << 32;
-        const auto is_near = [](const auto& part) { return part.second > -far && part.second < far; };
+        const auto is_near = [&](const auto& part) { return part.second > -far && part.second < far; };
         const int64_t step = std::abs(coefficient(coordinate, loop.axis));
         const CoordinateParts parts = parts_of(coordinate);
         if (!std::ranges::all_of(parts.axes, is_near) || !is_innermost(coordinate, loop.axis)) return false;

@@ -3,6 +3,11 @@
 namespace heddle::schedules {
 namespace {
 
+// In a map's text: equal maps are equal for all numbers of the names.
+std::string written(const Size& size) {
+    return size.named() ? size.origin()->spelled() : std::to_string(size.number());
+}
+
 // The packed buffer's dimensions: outer ..., panels, inner ..., the panel; each an axis of the copy.
 class PackingBuilder {
 public:
@@ -42,7 +47,7 @@ private:
         packing_.copy.tensors.push_back(tensor);
         for (const BufferDimension& d : source.dimensions) {
             packing_.map +=
-                (packing_.map.empty() ? "" : " ") + std::to_string(d.extent) + "*" + std::to_string(d.stride);
+                (packing_.map.empty() ? "" : " ") + written(d.extent) + "*" + written(d.stride);
         }
         packing_.map += " panel " + std::to_string(operand_.panel) + ":";
     }
@@ -56,18 +61,18 @@ private:
 
     void add_dimension(int dimension) {
         axes_[static_cast<size_t>(dimension)] = add_axis(axis_of(dimension));
-        packing_.map += " " + std::to_string(dimension) + "/" + std::to_string(axis_of(dimension).extent);
+        packing_.map += " " + std::to_string(dimension) + "/" + written(axis_of(dimension).extent);
         const CoordinateParts parts = parts_of(coordinate(dimension));
-        if (parts.axes[0].second != 1) packing_.map += "*" + std::to_string(parts.axes[0].second);
-        if (parts.constant != 0) packing_.map += "+" + std::to_string(parts.constant);
+        if (!parts.axes[0].second.same_as(1)) packing_.map += "*" + written(parts.axes[0].second);
+        if (!parts.constant.same_as(0)) packing_.map += "+" + written(parts.constant);
     }
 
     void add_panels() {
         Axis panels = axis_of(operand_.lane_dimension);
-        auto divide = [&](int64_t n) { return (std::max<int64_t>(0, n) + operand_.panel - 1) / operand_.panel; };
-        packing_.map += " [" + std::to_string(operand_.lane_dimension) + "/" + std::to_string(panels.extent) + "]";
+        auto divide = [&](const Size& n) { return ceil_divide(std::max<Size>(0, n), operand_.panel); };
+        packing_.map += " [" + std::to_string(operand_.lane_dimension) + "/" + written(panels.extent) + "]";
         panels.extent = divide(panels.extent);
-        panels.hint = divide(panels.hint);
+        panels.hint = divide(panels.hint).number();
         axes_[static_cast<size_t>(operand_.lane_dimension)] = add_axis(panels);
     }
 
@@ -76,9 +81,9 @@ private:
         packed.name = "packed";
         packed.role = KernelTensor::Role::output;
         packed.dtype = source.dtype;
-        int64_t stride = 1;
+        Size stride = 1;
         for (size_t i = packing_.copy.common.size(); i-- > 0;) {
-            int64_t extent = std::max<int64_t>(0, packing_.copy.axis(packing_.copy.common[i]).extent);
+            const Size extent = std::max<Size>(0, packing_.copy.axis(packing_.copy.common[i]).extent);
             packed.dimensions.insert(packed.dimensions.begin(), BufferDimension{extent, stride, 0, 0});
             stride *= extent;
         }
@@ -90,7 +95,7 @@ private:
     void add_numbers() {
         for (size_t d = 0; d < axes_.size(); d++) {
             Expr c = coordinate(static_cast<int>(d));
-            if (c->kind == Kind::integer) packing_.map += " " + std::to_string(d) + "=" + std::to_string(c->integer);
+            if (c->kind == Kind::integer) packing_.map += " " + std::to_string(d) + "=" + written(c->integer);
         }
     }
 
@@ -106,7 +111,7 @@ private:
     void add_copy(const KernelTensor& source) {
         auto lane = static_cast<size_t>(operand_.lane_dimension);
         BufferDimension& dimension = packing_.copy.tensors[0].dimensions[lane];
-        dimension.extent = std::min(dimension.extent, std::max<int64_t>(0, axis_of(operand_.lane_dimension).extent));
+        dimension.extent = lesser(dimension.extent, greater(0, axis_of(operand_.lane_dimension).extent));
         dimension.margin_before = dimension.margin_after = 0;
         KernelEquation copy{.tensor = TensorIndex(1), .axes = packing_.copy.common};
         for (AxisId axis : copy.axes) copy.left.push_back(arena_.axis_value(axis));

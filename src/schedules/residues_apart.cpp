@@ -139,7 +139,7 @@ private:
         std::vector<Expr> from(filling.left.begin(), filling.left.end() - 2);
         from.push_back(arena.add(arena.axis_value(array.residue), arena.axis_value(array.quotient), array.step));
         const KernelTensor& t = made_.tensor(array.tensor);
-        std::vector<int64_t> shape;
+        std::vector<Size> shape;
         for (const BufferDimension& dimension : t.dimensions) shape.push_back(dimension.extent);
         const Expr nothing = is_float(t.dtype) ? arena.real(t.dtype, 0) : arena.literal(t.dtype, 0);
         filling.right = arena.guarded_read(array.tensor, t.dtype, std::move(from), nothing, shape);

@@ -44,18 +44,18 @@ std::optional<Interval> distance(const Kernel& kernel, const CoordinateParts& co
         }
         return both;
     }
-    std::map<AxisId, int64_t> factors = {{axis, -1}};
+    std::map<AxisId, Size> factors = {{axis, -1}};
     for (const auto& [other, factor] : coordinate.axes) factors[other] += factor;
     Interval result = {coordinate.constant, coordinate.constant};
-    const auto add = [&](int64_t a, int64_t b) {
-        result.low = std::max(-far, result.low + std::min(a, b));
-        result.high = std::min(far, result.high + std::max(a, b));
+    const auto add = [&](const Size& a, const Size& b) {
+        result.low = std::max<Size>(-far, result.low + std::min(a, b));
+        result.high = std::min<Size>(far, result.high + std::max(a, b));
     };
     for (const auto& [other, factor] : factors)
-        add(0, std::clamp(factor, -far, far) * std::clamp<int64_t>(kernel.axis(other).extent - 1, 0, 1 << 20));
+        add(0, lesser(greater(factor, -far), far) * lesser(greater(kernel.axis(other).extent - 1, 0), 1 << 20));
     for (const auto& [value, factor] : coordinate.values) {
         const Interval range = expr::interval(value);
-        if (!range.known() || !range.within(-far, far) || std::abs(factor) > 1) return std::nullopt;
+        if (!range.known() || !range.within(-far, far) || absolute(factor) > 1) return std::nullopt;
         add(factor * range.low, factor * range.high);
     }
     return result;
@@ -209,8 +209,8 @@ bool Bander::find_leads() {
                 }
             }
         }
-        for (const auto& [g, near] : readers) first_[writer] = std::max(first_[writer], first_[g] + near.high);
-        for (const auto& [g, near] : readers) alive_ = std::max(alive_, first_[writer] - first_[g] - near.low);
+        for (const auto& [g, near] : readers) first_[writer] = std::max<int64_t>(first_[writer], first_[g] + near.high);
+        for (const auto& [g, near] : readers) alive_ = std::max<int64_t>(alive_, first_[writer] - first_[g] - near.low);
     }
     return alive_ > 0 && alive_ + least_band <= most_rows_kept;
 }

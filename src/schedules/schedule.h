@@ -14,10 +14,10 @@ namespace heddle::schedules {
 
 // What the kernel is launched with: `numbers` in the order of Tree::numbers.
 struct LaunchNumbers {
-    std::vector<int64_t> numbers;
-    int64_t tasks = 0;          // 0: nothing is to be done, and no launch is needed
-    int64_t rounds = 1;         // of as many tasks each, which are independent; a round needs those before it
-    int64_t scratch_bytes = 0;  // of each thread, 64-byte aligned
+    std::vector<Size> numbers;
+    Size tasks = 0;             // 0: nothing is to be done, and no launch is needed
+    Size rounds = 1;            // of as many tasks each, which are independent; a round needs those before it
+    Size scratch_bytes = 0;     // of each thread, 64-byte aligned
 };
 
 // A map that the schedule wants of an operand: a buffer of its own, filled by `copy`, a kernel of two tensors (the
@@ -27,7 +27,7 @@ struct Packing {
     TensorIndex tensor = no_id;  // of the scheduled kernel
     bool constant = false;
     DType dtype = DType::float32;
-    int64_t elements = 0;  // allocate at 64 bytes, with 64 readable bytes behind
+    Size elements = 0;     // allocate at 64 bytes, with 64 readable bytes behind
     Kernel copy;
     std::string map;  // equal (source buffer, map): equal contents. Numbers included
 };
@@ -37,7 +37,7 @@ struct Packing {
 struct BufferSource {
     TensorIndex tensor = no_id;
     int packing = -1;       // of Scheduled::packings
-    int64_t elements = -1;  // where it is neither
+    Size elements = -1;     // where it is neither
 };
 
 struct Scheduled {

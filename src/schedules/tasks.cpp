@@ -31,7 +31,9 @@ public:
     TaskPlan cut();
 
 private:
-    int64_t extent(AxisId axis) const { return std::max<int64_t>(0, kernel_.axis(axis).extent); }
+    // Steps, and the order of tasks, are chosen for the numbers that there are now; how many tasks there are follows from
+    // them for any.
+    int64_t extent(AxisId axis) const { return std::max<int64_t>(0, kernel_.axis(axis).extent.number()); }
     TaskCut* find(AxisId axis);
     void list_axes();
     void cut_lanes();
@@ -72,11 +74,11 @@ void Cutter::list_axes() {
     const auto& fused = groups_.empty() ? std::vector<AxisId>{} : groups_[0].fused;
     for (AxisId axis : kernel_.common) {
         if (contains(fused, axis) && axis != fused.back()) continue;
-        TaskCut cut{axis, {}, extent(axis)};
+        TaskCut cut{axis, {}, std::max<Size>(0, kernel_.axis(axis).extent)};
         if (contains(fused, axis)) {
             cut.fused = fused;
             for (AxisId other : fused) {
-                if (other != axis) cut.extent = product(cut.extent, extent(other));
+                if (other != axis) cut.extent = cut.extent * std::max<Size>(0, kernel_.axis(other).extent);
             }
         }
         plan_.axes.push_back(cut);
@@ -96,7 +98,7 @@ void Cutter::cut_lanes() {
             if (stream && !steps && groups_.size() > 1 && group.packed.empty()) continue;
             cut.step =
                 std::max(cut.step, stream && !steps
-                                       ? round_up(std::min(cut.extent, choice_numbers::longest_stream(target_)), panel)
+                                       ? round_up(std::min(cut.extent.number(), choice_numbers::longest_stream(target_)), panel)
                                        : panel);
             if (!group.packed.empty()) cut.panel = std::lcm(cut.panel, panel);
         }
@@ -108,7 +110,7 @@ void Cutter::cut_lanes() {
 int64_t Cutter::others(const TaskCut& cut) const {
     int64_t count = 1;
     for (const TaskCut& axis : plan_.axes) {
-        if (axis.axis != cut.axis) count = product(count, std::max<int64_t>(1, divide_up(axis.extent, axis.step)));
+        if (axis.axis != cut.axis) count = product(count, std::max<int64_t>(1, divide_up(axis.extent.number(), axis.step)));
     }
     return count;
 }
@@ -116,10 +118,10 @@ int64_t Cutter::others(const TaskCut& cut) const {
 // Doubles the step as long as that is wanted, `enough` tasks are left, and what the doubled one needs fits.
 template <typename Wanted, typename Fits>
 void Cutter::widen(TaskCut& cut, int64_t enough, Wanted wanted, Fits fits) {
-    while (cut.step < cut.extent && wanted()) {
+    while (cut.step < cut.extent.number() && wanted()) {
         const int64_t before = cut.step;
         cut.step = product(2, before);
-        if (product(others(cut), divide_up(cut.extent, cut.step)) >= enough && fits()) continue;
+        if (product(others(cut), divide_up(cut.extent.number(), cut.step)) >= enough && fits()) continue;
         cut.step = before;
         return;
     }
@@ -154,9 +156,9 @@ void Cutter::cut_rows(const PhaseGroup& group, const std::vector<AxisId>& rows, 
     TaskCut* outer = nullptr;
     for (AxisId axis : rows) {
         TaskCut* other = find(axis);
-        if (other != cut && other->extent > 1) outer = other;
+        if (other != cut && other->extent.number() > 1) outer = other;
     }
-    int64_t n = std::max<int64_t>(1, cut->extent), mr = group.maximum_rows;
+    int64_t n = std::max<int64_t>(1, cut->extent.number()), mr = group.maximum_rows;
     bool few = n < (mr - 1) * (mr - 2) &&
                std::find(group.row_sizes.begin(), group.row_sizes.end(), mr - 1) == group.row_sizes.end();
     if (few || (outer && n <= choice_numbers::whole_image_row && n >= block)) {
@@ -186,10 +188,10 @@ void Cutter::cut_contraction(const PhaseGroup& group) {
             lanes.push_back(cut.axis);
         } else if (moves && cut.axis != group.rows) {
             batch.push_back(cut.axis);
-            batches = product(batches, cut.extent);
+            batches = product(batches, cut.extent.number());
         } else {
             rows.push_back(cut.axis);
-            m = product(m, std::max<int64_t>(1, cut.extent));
+            m = product(m, std::max<int64_t>(1, cut.extent.number()));
         }
     }
     for (AxisId axis : group.reduced) {
@@ -224,7 +226,7 @@ void Cutter::cut_contraction(const PhaseGroup& group) {
     plan_.visit.length = 1;
     for (AxisId axis : rows) {
         const TaskCut* cut = find(axis);
-        plan_.visit.length = product(plan_.visit.length, std::max<int64_t>(1, std::min(cut->step, cut->extent)));
+        plan_.visit.length = product(plan_.visit.length, std::max<int64_t>(1, std::min(cut->step, cut->extent.number())));
     }
 }
 
@@ -235,8 +237,8 @@ int64_t Cutter::array_bytes() const {
         int64_t size = bytes(kernel_.tensors[t].dtype);
         for (size_t d = 0; d < storage_[t].of_task.size(); d++) {
             const TaskCut* cut = storage_[t].of_task[d] < 0 ? nullptr : plan_.find(storage_[t].of_task[d]);
-            int64_t whole = kernel_.tensors[t].dimensions[d].extent;
-            size = product(size, cut ? std::min(cut->step, std::max<int64_t>(1, cut->extent)) : whole);
+            int64_t whole = kernel_.tensors[t].dimensions[d].extent.number();
+            size = product(size, cut ? std::min(cut->step, std::max<int64_t>(1, cut->extent.number())) : whole);
         }
         total = std::min(INT64_MAX / 4, total + size);
     }
@@ -250,7 +252,7 @@ void Cutter::cut_phases() {
         TaskCut* cut = find(group.rows);
         int64_t mr = group.maximum_rows,
                 most = group.contraction ? std::max(mr, choice_numbers::rows_of_several_phases(target_) / mr * mr) : mr;
-        int64_t n = std::max<int64_t>(1, cut->extent), blocks = divide_up(n, most), others = this->others(*cut);
+        int64_t n = std::max<int64_t>(1, cut->extent.number()), blocks = divide_up(n, most), others = this->others(*cut);
         // As many blocks for each core: one left over would cost as much as a whole round of them.
         if (product(blocks, others) < enough_tasks(target_)) {
             blocks = std::min(
@@ -272,7 +274,7 @@ int64_t Cutter::points(const PhaseGroup& group) const {
     int64_t points = 1;
     auto count = [&](AxisId axis, bool free) {
         const TaskCut* cut = free ? plan_.find(axis) : nullptr;
-        int64_t n = cut ? std::min(cut->step, std::max<int64_t>(1, cut->extent)) : extent(axis);
+        int64_t n = cut ? std::min(cut->step, std::max<int64_t>(1, cut->extent.number())) : extent(axis);
         points = product(points, std::max<int64_t>(1, n));
     };
     for (AxisId axis : group.axes) count(axis, true);
@@ -314,7 +316,7 @@ void Cutter::share_conditions() {
             const bool inner = group.update && group.lanes < 0 && contains(group.axes, cut.axis);
             if (!inner || conditions_of_data(kernel_, group, cut.axis).empty()) continue;
             const int64_t before = cut.step;
-            cut.step = std::max(before, divide_up(cut.extent, choice_numbers::rounds_of_cores * target_.cores));
+            cut.step = std::max(before, divide_up(cut.extent.number(), choice_numbers::rounds_of_cores * target_.cores));
             while (cut.step > before && array_bytes() > kept_in_arrays(target_))
                 cut.step = std::max(before, cut.step / 2);
         }
@@ -327,7 +329,7 @@ void Cutter::grow_tasks() {
         TaskCut* cut = find(*at);
         const int64_t other = others(*cut);
         int64_t wanted = choice_numbers::task_elements(target_) / std::max<int64_t>(1, elements());
-        int64_t counts = divide_up(cut->extent, cut->step);
+        int64_t counts = divide_up(cut->extent.number(), cut->step);
         int64_t allowed = divide_up(product(counts, other), enough_tasks(target_));
         int64_t factor = std::clamp<int64_t>(std::min(wanted, allowed), 1, std::max<int64_t>(1, counts));
         int64_t before = cut->step;
@@ -352,7 +354,7 @@ int64_t Cutter::step_bytes() const {
         int64_t size = bytes(kernel_.tensor(e.tensor).dtype);
         for (AxisId axis : e.axes) {
             const TaskCut* cut = plan_.find(axis);
-            size = product(size, std::max<int64_t>(1, cut ? std::min(cut->step, cut->extent) : extent(axis)));
+            size = product(size, std::max<int64_t>(1, cut ? std::min(cut->step, cut->extent.number()) : extent(axis)));
         }
         total = std::min(INT64_MAX / 4, total + size);
     }
@@ -366,7 +368,7 @@ void Cutter::widen_steps() {
         const bool walks_rows = std::ranges::any_of(groups_, [&](const PhaseGroup& group) {
             return group.ordered >= 0 && !group.in_turn && group.lanes == cut.axis && !group.transposed;
         });
-        const int64_t row = product(cut.extent, choice_numbers::least_element);
+        const int64_t row = product(cut.extent.number(), choice_numbers::least_element);
         const bool wanted = walks_rows && row >= choice_numbers::least_streamed_row;
         widen(
             cut, target_.cores, [&] { return wanted; },
@@ -384,11 +386,11 @@ void Cutter::number_tasks() {
         TaskCut* cut = find(*at);
         cut->step = std::max<int64_t>(1, cut->step);
         assert(cut->step % cut->panel == 0);
-        cut->count = divide_up(cut->extent, cut->step);
-        cut->divisor = std::max<int64_t>(1, plan_.tasks);
-        plan_.tasks = product(plan_.tasks, cut->count);
+        cut->count = ceil_divide(cut->extent, cut->step);
+        cut->divisor = maximum(plan_.tasks, 1);
+        plan_.tasks = plan_.tasks * cut->count;
     }
-    for (TaskCut& cut : plan_.axes) cut.count = std::max<int64_t>(1, cut.count);
+    for (TaskCut& cut : plan_.axes) cut.count = maximum(cut.count, 1);
 }
 
 TaskPlan Cutter::cut() {
@@ -404,7 +406,7 @@ TaskPlan Cutter::cut() {
         find(groups_[0].rows)->step = round_up(choice_numbers::transposed_rows, groups_[0].width);
     } else if (single && groups_[0].rows >= 0 && contains(kernel_.common, groups_[0].rows)) {
         TaskCut* cut = find(groups_[0].rows);
-        cut->step = std::min<int64_t>(std::max<int64_t>(1, cut->extent),
+        cut->step = std::min<int64_t>(std::max<int64_t>(1, cut->extent.number()),
                                       choice_numbers::pooled_row_tiles * groups_[0].maximum_rows);
     } else if (!single) {
         cut_phases();

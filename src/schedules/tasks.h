@@ -11,7 +11,8 @@ namespace heddle::schedules {
 struct TaskCut {
     AxisId axis = no_id;        // of fused rows: the innermost
     std::vector<AxisId> fused;  // all of them, outermost first, or empty
-    int64_t extent = 0, step = 1, count = 0, divisor = 1;
+    Size extent = 0, count = 0, divisor = 1;
+    int64_t step = 1;
     int64_t panel = 1;  // steps are multiples of it: packed operands are addressed by whole panels
 };
 
@@ -24,7 +25,7 @@ struct PanelVisit {
 
 struct TaskPlan {
     std::vector<TaskCut> axes;  // in the order of the tree
-    int64_t tasks = 1;
+    Size tasks = 1;
     PanelVisit visit;
 
     const TaskCut* find(AxisId axis) const;

@@ -17,6 +17,7 @@
 
 #include "expr/scalar_op.h"
 #include "support/diagnostic.h"
+#include "zspace/size.h"
 #include "support/dtype.h"
 #include "support/strong_id.h"
 #include "target/target.h"
@@ -124,11 +125,18 @@ constexpr bool is_interleaving(int64_t coefficient) {
     return coefficient == -1 || (coefficient >= 2 && coefficient <= 4) || coefficient == 6 || coefficient == 8;
 }
 
+inline bool is_interleaving(const Size& coefficient) {
+    return !coefficient.named() && is_interleaving(coefficient.number());
+}
+
 // Other coefficients that the text says: a lane's neighbours are loaded as they lie, four at once, and transposed,
 // where the nest reads at least four. The matrices of a list, a few columns of a table.
 constexpr int64_t farthest_neighbour = 64;
 constexpr bool is_row_of_neighbours(int64_t coefficient) {
     return coefficient >= 4 && coefficient <= farthest_neighbour && !is_interleaving(coefficient);
+}
+inline bool is_row_of_neighbours(const Size& coefficient) {
+    return !coefficient.named() && is_row_of_neighbours(coefficient.number());
 }
 
 struct Address {
@@ -374,13 +382,13 @@ std::vector<Varies> varies(const Tree& tree);
 
 std::string print(const Tree& tree);
 // The choices alone: tasks, arrays, nests, tiles and how memory is touched, with this launch's extents and steps.
-std::string summary(const Tree& tree, const std::vector<int64_t>& numbers);
+std::string summary(const Tree& tree, const std::vector<Size>& numbers);
 Result<std::shared_ptr<Tree>> parse_tree(std::shared_ptr<const SourceText> text);
 // Ids in range and in scope, operand types, accesses that agree with their addresses, row sizes, masks.
 Result<void> verify(const Tree& tree);
 // What a launch gives a verified tree: its numbers are as many as the tree asks for, its tasks cover every axis, and
 // lanes over a packed operand begin at whole panels. Code schedules.launch.
-Result<void> verify(const Tree& tree, const std::vector<int64_t>& numbers, int64_t tasks, int64_t rounds = 1);
+Result<void> verify(const Tree& tree, const std::vector<Size>& numbers, const Size& tasks, const Size& rounds = 1);
 
 // 128 bits of the printed tree and the target, in hexadecimal: what compiled code is looked up by. The name is not in
 // it.

@@ -14,7 +14,7 @@ namespace {
 
 class Summary {
 public:
-    Summary(const Tree& tree, const std::vector<int64_t>& numbers) : tree_(tree), numbers_(numbers) {}
+    Summary(const Tree& tree, const std::vector<Size>& numbers) : tree_(tree), numbers_(numbers) {}
 
     std::string text() {
         add_tasks();
@@ -31,7 +31,7 @@ private:
     void line(int depth, const std::string& content) {
         text_ += std::string(static_cast<size_t>(depth) * 2, ' ') + content + "\n";
     }
-    int64_t value(const Number& n) const { return n.launch ? numbers_[static_cast<size_t>(n.value)] : n.value; }
+    int64_t value(const Number& n) const { return n.launch ? numbers_[static_cast<size_t>(n.value)].number() : n.value; }
 
     // Outermost first: the innermost axis has the least divisor.
     void add_tasks() {
@@ -112,12 +112,12 @@ private:
     }
 
     const Tree& tree_;
-    const std::vector<int64_t>& numbers_;
+    const std::vector<Size>& numbers_;
     std::string text_;
 };
 
 }  // namespace
 
-std::string summary(const Tree& tree, const std::vector<int64_t>& numbers) { return Summary(tree, numbers).text(); }
+std::string summary(const Tree& tree, const std::vector<Size>& numbers) { return Summary(tree, numbers).text(); }
 
 }  // namespace heddle::schedules

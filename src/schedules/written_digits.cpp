@@ -77,9 +77,10 @@ std::optional<int64_t> DigitFinder::period(AxisId axis) const {
         if (!contains(e.axes, axis)) continue;
         for (Expr node : expr::walk(e.right)) {
             if (!is_division(node) || node->integer < 1) continue;
-            const int64_t factor = coefficient(node->parts()[0], axis);
-            if (factor == 0) continue;
-            common = std::lcm(common, node->integer / std::gcd(node->integer, factor));
+            const Size factor = coefficient(node->parts()[0], axis);
+            if (factor.same_as(0)) continue;
+            if (factor.named() || node->integer.named()) return std::nullopt;
+            common = std::lcm(common, node->integer.number() / std::gcd(node->integer.number(), factor.number()));
             if (common > choice_numbers::longest_written_digit) return std::nullopt;
         }
     }
@@ -90,7 +91,7 @@ std::optional<Digit> DigitFinder::divided(AxisId axis) const {
     const auto count = period(axis);
     // A coordinate that wraps has its axis's extent for divisor, and is no digit: in the classes of sizes that are
     // expected to be so long, no extent is so small.
-    if (!count || kernel_.hint(axis) < 4 * *count || kernel_.axis(axis).extent == *count) return std::nullopt;
+    if (!count || kernel_.hint(axis) < 4 * *count || kernel_.axis(axis).extent.same_as(*count)) return std::nullopt;
     const Digit digit = {axis, *count, true};
     return fits(digit) ? std::optional(digit) : std::nullopt;
 }
@@ -115,8 +116,8 @@ bool DigitFinder::lies_between(AxisId axis, TensorIndex tensor, const std::vecto
     const KernelTensor& of = kernel_.tensor(tensor);
     if (of.role == KernelTensor::Role::local || of.dimensions.size() < 2) return false;
     const size_t last = of.dimensions.size() - 1;
-    return plain_axis(coordinates[last]) == axis && of.dimensions[last].stride == 1 &&
-           of.dimensions[last - 1].stride == kernel_.axis(axis).extent && !coordinates[last - 1]->axes.empty();
+    return plain_axis(coordinates[last]) == axis && of.dimensions[last].stride.same_as(1) &&
+           of.dimensions[last - 1].stride.same_as(kernel_.axis(axis).extent) && !coordinates[last - 1]->axes.empty();
 }
 
 bool DigitFinder::reads_between(AxisId axis, const KernelEquation& e) const {
@@ -137,7 +138,7 @@ bool DigitFinder::reduces_beside(AxisId axis, const KernelEquation& e) const {
 // Its points lie between those of another axis: written one by one, they fill the vectors that are stored, or are taken
 // from vectors that are loaded.
 bool DigitFinder::fills(AxisId axis) const {
-    const int64_t extent = kernel_.axis(axis).extent;
+    const Size& extent = kernel_.axis(axis).extent;
     bool any = false;
     for (const KernelEquation& e : kernel_.equations) {
         if (!contains(e.axes, axis)) continue;
@@ -145,8 +146,8 @@ bool DigitFinder::fills(AxisId axis) const {
         any = any || (e.reducer ? reduces_beside(axis, e) : reads_between(axis, e));
         if (e.reducer || kernel_.tensor(e.tensor).role == KernelTensor::Role::local) continue;
         any = any || lies_between(axis, e.tensor, e.left);
-        any = any || (coefficient(e.left.back(), axis) == 1 && std::ranges::any_of(e.axes, [&](AxisId other) {
-                          return coefficient(e.left.back(), other) == extent;
+        any = any || (coefficient(e.left.back(), axis).same_as(1) && std::ranges::any_of(e.axes, [&](AxisId other) {
+                          return coefficient(e.left.back(), other).same_as(extent);
                       }));
     }
     return any;

@@ -14,7 +14,7 @@ namespace {
 void drop_empty_equations(Body& body, const std::vector<TensorType>& outputs) {
     std::erase_if(body.equations, [&](const BodyEquation& equation) {
         bool empty =
-            std::ranges::any_of(equation.variables, [&](VariableId id) { return body.variable(id).extent.value == 0; });
+            std::ranges::any_of(equation.variables, [&](VariableId id) { return body.variable(id).extent.value() == 0; });
         return empty && outputs[static_cast<size_t>(equation.output)].elements() > 0;
     });
 }
@@ -95,10 +95,10 @@ OperationId Assembler::add(Work work) {
     operation.index = extended_index(accesses);
     for (size_t i = 0; i < operation.inputs.size(); ++i)
         operation.input_projections.push_back(
-            derived_projection(accesses, static_cast<int32_t>(i), graph_.tensor(operation.inputs[i]).type.extents()));
+            derived_projection(accesses, static_cast<int32_t>(i), graph_.tensor(operation.inputs[i]).type.shape));
     for (size_t i = 0; i < operation.outputs.size(); ++i)
         operation.output_projections.push_back(written_projection(*operation.body, static_cast<int32_t>(i),
-                                                                  graph_.tensor(operation.outputs[i]).type.extents()));
+                                                                  graph_.tensor(operation.outputs[i]).type.shape));
     return add_operation(std::move(operation));
 }
 
@@ -178,9 +178,9 @@ Placed Assembler::add_in_regions(Work work) {
     size_t next = 0;
     for (const BodyEquation& equation : whole.equations) {
         TensorId target = work.outputs[static_cast<size_t>(equation.output)];
-        Box box = Box::whole(graph_.tensor(target).type.extents());
+        Box box = Box::whole(graph_.tensor(target).type.shape);
         if (!box.is_empty()) box = written[next++].box;
-        bool all = box == Box::whole(graph_.tensor(target).type.extents());
+        bool all = box == Box::whole(graph_.tensor(target).type.shape);
         BodyEquation made{
             static_cast<int32_t>(local.outputs.size()), equation.variables, {}, copy.copy(equation.value)};
         for (size_t d = 0; d < equation.left.size(); ++d)
@@ -227,7 +227,7 @@ Placed Assembler::add_opaque(const Operation& operation, const std::string& name
         TensorId tensor = outputs[i];
         const IndexProjection& projection = operation.output_projections[i];
         Region region{tensor, projected(projection, index, graph_.tensor(tensor).type.extents())};
-        bool all = region.box == Box::whole(graph_.tensor(tensor).type.extents());
+        bool all = region.box == Box::whole(graph_.tensor(tensor).type.shape);
         part.outputs[i] = all ? tensor : piece_of(tensor, region.box);
         part.output_projections[i] = moved(projection, index, region.box);
         placed.outputs.push_back(std::move(region));

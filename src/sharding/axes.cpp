@@ -101,8 +101,8 @@ private:
     // The variable that alone is coordinate `d` of a local, and as long as the local's axis; none: there is none.
     VariableId reader(const Access& access, size_t d) const {
         const Node& coordinate = body_.node(access.coordinates[d]);
-        bool plain = coordinate.kind == Node::Kind::variable && body_.variable(coordinate.variable()).extent.value ==
-                                                                    body_.variable(own_axis(access, d)).extent.value;
+        bool plain = coordinate.kind == Node::Kind::variable && body_.variable(coordinate.variable()).extent.value() ==
+                                                                    body_.variable(own_axis(access, d)).extent.value();
         return plain ? coordinate.variable() : no_id;
     }
 
@@ -153,7 +153,7 @@ private:
         if (body_.variable(id).kind == Variable::Kind::ordered) return false;
         bool shared = std::ranges::any_of(reads, [&](const auto& key) { return group.reads.contains(key); });
         return shared && std::ranges::all_of(group.variables, [&](VariableId other) {
-                   return body_.variable(other).extent.value == body_.variable(id).extent.value &&
+                   return body_.variable(other).extent.value() == body_.variable(id).extent.value() &&
                           body_.variable(other).kind != Variable::Kind::ordered && !meet(other, id);
                });
     }
@@ -221,7 +221,7 @@ private:
         std::vector<Movement> result;
         const Tensor& tensor = graph_.tensor(operation_.inputs[static_cast<size_t>(input)]);
         for (size_t d = 0; d < tensor.type.shape.size(); ++d) {
-            if (auto movement = movement_of(axis, input, d, tensor.type.shape[d].value)) result.push_back(*movement);
+            if (auto movement = movement_of(axis, input, d, tensor.type.shape[d].value())) result.push_back(*movement);
         }
         return result;
     }
@@ -331,7 +331,7 @@ private:
         for (size_t d = 0; d < access.coordinates.size(); ++d) {
             const auto& form = accesses_.range(access, d).affine;
             // A state's first dimension counts from the initial value.
-            int64_t constant = form ? form->constant - (access.before + d == 0 ? 1 : 0) : 0;
+            int64_t constant = form ? form->constant.value() - (access.before + d == 0 ? 1 : 0) : 0;
             list.push_back(form ? form_text(form->terms, constant) : "...");
         }
         return fmt::format("is read at {}[{}]", state.name, fmt::join(list, ", "));
@@ -363,7 +363,7 @@ private:
     bool is_inner_digit(const AffineForm& form, const Axis& axis) const {
         int64_t own = 0, greatest = 0;
         for (const auto& [variable, coefficient] : form.terms) {
-            if (body_.variable(variable).extent.value <= 1) continue;
+            if (body_.variable(variable).extent.value() <= 1) continue;
             if (axis.contains(variable)) own = std::abs(coefficient);
             greatest = std::max(greatest, std::abs(coefficient));
         }

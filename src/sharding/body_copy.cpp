@@ -7,7 +7,7 @@ NodeId plus(BodyNodes& nodes, NodeId id, int64_t by) {
     const Node& node = nodes.node(id);
     if (node.kind == Node::Kind::scalar && node.op == ScalarOp::add && node.operands.size() == 2) {
         auto literal = nodes.literal_integer(node.operands[1]);
-        if (literal && !nodes.node(node.operands[1]).origin) {
+        if (literal && !nodes.node(node.operands[1]).integer.named()) {
             id = node.operands[0];
             by += *literal;
         }
@@ -25,7 +25,7 @@ void BodyCopy::bind(VariableId variable, VariableId made, int64_t begin) {
 
 VariableId BodyCopy::bind_part(VariableId id, Variable::Kind kind, Range part) {
     const Variable& from = from_.variable(id);
-    bool all = part.begin == 0 && part.end == from.extent.value;
+    bool all = part.begin == 0 && part.end == from.extent.value();
     VariableId made = nodes_.add_variable(from.name, kind, all ? from.extent : Size(part.length()));
     bind(id, made, part.begin);
     return made;
@@ -34,7 +34,7 @@ VariableId BodyCopy::bind_part(VariableId id, Variable::Kind kind, Range part) {
 VariableId BodyCopy::make_variable(VariableId id) {
     const Variable& from = from_.variable(id);
     auto part = parts_.find(id);
-    return bind_part(id, from.kind, part != parts_.end() ? part->second : Range{0, from.extent.value});
+    return bind_part(id, from.kind, part != parts_.end() ? part->second : Range{0, from.extent.value()});
 }
 
 NodeId BodyCopy::value_of(VariableId id) {

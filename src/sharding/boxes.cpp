@@ -56,7 +56,7 @@ Result<std::vector<Box>> boxes_by(const Operation& operation, const std::vector<
     if (!problems.empty()) return fail(std::move(problems));
     std::vector<Box> boxes(1);
     for (size_t axis = 0; axis < axes.size(); ++axis) {
-        int64_t extent = axes[axis].extent.value, length = ceil_divide(extent, counts[axis]);
+        int64_t extent = axes[axis].extent.value(), length = ceil_divide(extent, counts[axis]);
         std::vector<Box> longer;
         for (const Box& box : boxes) {
             for (int64_t part = 0; part < counts[axis]; ++part) {
@@ -90,7 +90,7 @@ bool is_grid(const std::vector<Box>& boxes, const std::vector<Axis>& axes) {
             if (part.begin != reached) return false;
             reached = part.end;
         }
-        if (reached != axes[axis].extent.value) return false;
+        if (reached != axes[axis].extent.value()) return false;
         combinations *= parts[axis].size();  // each at most the number of boxes, which is limited
         if (combinations > boxes.size()) return false;
     }
@@ -112,7 +112,7 @@ Result<void> check_boxes(const Operation& operation, const std::vector<Axis>& ax
         return fail(std::move(problem));
     }
     std::vector<int64_t> extents;
-    for (const Axis& axis : axes) extents.push_back(axis.extent.value);
+    for (const Axis& axis : axes) extents.push_back(axis.extent.value());
     auto cover = [&](std::string summary) {
         Diagnostic problem = wrong(operation, "sharding.cover", std::move(summary));
         problem.expected = fmt::format("each point of the extended index [{}] in one box", fmt::join(extents, ", "));

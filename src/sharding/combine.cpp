@@ -22,7 +22,7 @@ public:
         for (VariableId id : of.reduction_.variables) {
             const Variable& from = of.body_.variable(id);
             Range part = range(id);
-            bool all = part == Range{0, from.extent.value};
+            bool all = part == Range{0, from.extent.value()};
             auto kind = of.runs_scan(id) ? Variable::Kind::ordered : Variable::Kind::index;
             free_.push_back(nodes_.add_variable(from.name, kind, all ? from.extent : Size(part.length())));
             begins_.push_back(part.begin);
@@ -102,7 +102,7 @@ private:
             if (i > 0) digit = nodes_.scalar(ScalarOp::modulo, {digit, literal(std::max<int64_t>(part.length(), 1))});
             NodeId own = plus(nodes_, digit, part.begin);
             result = nodes_.scalar(ScalarOp::add, {result, nodes_.scalar(ScalarOp::multiply, {own, literal(inner)})});
-            inner *= of_.body_.variable(variables[i]).extent.value;
+            inner *= of_.body_.variable(variables[i]).extent.value();
             inner_part *= std::max<int64_t>(part.length(), 1);
         }
         return result;

@@ -66,7 +66,7 @@ private:
 
 class RoundFinder {
 public:
-    RoundFinder(const Body& body, const std::vector<std::vector<int64_t>>& extents, const std::vector<Axis>& axes,
+    RoundFinder(const Body& body, const std::vector<Corner>& extents, const std::vector<Axis>& axes,
                 const std::vector<bool>& cut)
         : extents_(extents), axes_(axes), cut_(cut), made_(std::make_shared<Body>()), nodes_(*made_) {
         BodyCopy copy(body, nodes_, *made_);
@@ -136,7 +136,7 @@ private:
         Body alone = *made_;
         alone.equations = {BodyEquation{0, FreeVariables(alone).list(id), {}, id}};
         BodyAccesses accesses(alone);
-        std::vector<std::span<const int64_t>> extents(extents_.begin(), extents_.end());
+        std::vector<std::span<const Size>> extents(extents_.begin(), extents_.end());
         if (accesses.exhausted() || !accesses.failures(extents).empty()) return false;
         return std::ranges::all_of(accesses.accesses(), [&](const Access& access) {
             for (size_t d = 0; d < access.coordinates.size(); ++d)
@@ -232,7 +232,7 @@ private:
         }
     }
 
-    const std::vector<std::vector<int64_t>>& extents_;
+    const std::vector<Corner>& extents_;
     const std::vector<Axis>& axes_;
     const std::vector<bool>& cut_;
     std::shared_ptr<Body> made_;
@@ -243,7 +243,7 @@ private:
 
 }  // namespace
 
-Rounds rounds_of(const Body& body, const std::vector<std::vector<int64_t>>& extents, const std::vector<Axis>& axes,
+Rounds rounds_of(const Body& body, const std::vector<Corner>& extents, const std::vector<Axis>& axes,
                  const std::vector<bool>& cut, bool rescale) {
     return RoundFinder(body, extents, axes, cut).run(rescale);
 }

@@ -38,7 +38,7 @@ struct Rounds {
 
 // `cut` says of each axis whether it is cut, `extents` the inputs' sizes; `rescale` whether sums that can be are
 // computed with their maximum.
-Rounds rounds_of(const Body& body, const std::vector<std::vector<int64_t>>& extents, const std::vector<Axis>& axes,
+Rounds rounds_of(const Body& body, const std::vector<Corner>& extents, const std::vector<Axis>& axes,
                  const std::vector<bool>& cut, bool rescale);
 
 }  // namespace heddle::sharding

@@ -98,7 +98,7 @@ private:
     // The part of a variable that box number `box` works on.
     Range part_of(size_t box, VariableId id) const {
         int32_t axis = axis_of(id);
-        if (axis < 0 || !cut_[static_cast<size_t>(axis)]) return {0, rounds_.body->variable(id).extent.value};
+        if (axis < 0 || !cut_[static_cast<size_t>(axis)]) return {0, rounds_.body->variable(id).extent.value()};
         const Box& of = result_.boxes[box];
         return {of.start[static_cast<size_t>(axis)], of.end[static_cast<size_t>(axis)]};
     }
@@ -109,7 +109,7 @@ private:
         for (size_t axis = 0; axis < cut_.size(); ++axis) {
             if (axes.contains(axis)) continue;
             result.start[axis] = 0;
-            result.end[axis] = result_.axes[axis].extent.value;
+            result.end[axis] = result_.axes[axis].extent.value();
         }
         return result;
     }
@@ -189,7 +189,7 @@ private:
     // ---- the operation with one
 
     void replace() {
-        std::vector<std::vector<int64_t>> extents;
+        std::vector<Corner> extents;
         for (TensorId id : operation_.inputs) extents.push_back(result_.graph.tensor(id).type.extents());
         std::vector<bool> reduced = cut_;
         for (size_t axis : folded_) reduced[axis] = false;
@@ -253,7 +253,7 @@ private:
             auto range = [&](VariableId id) {
                 bool uncut = whole.contains(static_cast<size_t>(axis_of(id))) &&
                              std::ranges::count(rounds_.body->node(reduction.node).variables, id) == 0;
-                return uncut ? Range{0, rounds_.body->variable(id).extent.value} : part_of(box, id);
+                return uncut ? Range{0, rounds_.body->variable(id).extent.value()} : part_of(box, id);
             };
             partial.write(made.body, position, range, stored_);
             add_application(box, reduction.round, part, std::move(index), std::move(made));

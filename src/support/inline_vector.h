@@ -36,9 +36,9 @@ public:
     InlineVector(Iterator first, Iterator last) {
         append(first, last);
     }
-    // A copy of any list of such elements.
+    // A copy of any list of such elements, or of what they are made from.
     template <std::ranges::contiguous_range Range>
-        requires(std::same_as<std::ranges::range_value_t<Range>, T> &&
+        requires(std::convertible_to<std::ranges::range_value_t<Range>, T> &&
                  !std::same_as<std::remove_cvref_t<Range>, InlineVector>)
     InlineVector(Range&& range)  // NOLINT: a list is a list
         : InlineVector(std::ranges::begin(range), std::ranges::end(range)) {}

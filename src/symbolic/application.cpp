@@ -38,10 +38,10 @@ Result<std::vector<Size>> extents_of(Environment& environment, std::span<const V
     if (auto fine = check_rank(values.size(), syntax.place); !fine) return std::unexpected(fine.error());
     std::vector<Size> extents;
     extents.reserve(values.size());
-    int64_t total = 1;
+    Size total = 1;
     for (const Value& value : values) {
         if (!value.is_integer()) return type_error(syntax.place, "an extent is an integer", "an integer", value);
-        if (value.integer() < 0) {
+        if (value.size() < 0) {
             Diagnostic diagnostic = environment.diagnostic("symbolic.extent", syntax.place,
                                                            fmt::format("an extent is {}", value.integer()));
             diagnostic.expected = "0 or more";
@@ -49,7 +49,7 @@ Result<std::vector<Size>> extents_of(Environment& environment, std::span<const V
             diagnostic.remedy = "pass larger tensors; in the template, a condition under `require` can say so first";
             return fail(std::move(diagnostic));
         }
-        auto product = checked_multiply(total, std::max<int64_t>(value.integer(), 1));
+        auto product = checked_multiply(total, std::max<Size>(value.size(), 1));
         // Sixteen bytes an element at most, so that sizes in bytes cannot overflow either.
         if (!product || *product > std::numeric_limits<int64_t>::max() / 16) {
             return fail(

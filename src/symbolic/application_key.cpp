@@ -18,9 +18,8 @@ void append_text(std::string& key, std::string_view text) {
 }
 
 void append_size(std::string& key, const Size& size) {
-    append(key, size.value);
-    append(key, size.named());
-    if (size.named()) append_text(key, size.origin->text());
+    append(key, size.number());
+    append(key, size.origin());
 }
 
 void append_value(std::string& key, const StaticValue& value) {

@@ -236,7 +236,7 @@ void BodyBuilder::equation(const Syntax& statement, const Scope& scope, const Va
 void BodyBuilder::drop_without_points() {
     BodyNodes& nodes = expressions_.nodes();
     const auto empty = [&](std::span<const VariableId> variables) {
-        return std::ranges::any_of(variables, [&](VariableId id) { return body_.variable(id).extent.value <= 0; });
+        return std::ranges::any_of(variables, [&](VariableId id) { return body_.variable(id).extent <= 0; });
     };
     const auto none = [&](NodeId value) {
         const DType dtype = body_.node(value).dtype;
@@ -263,7 +263,7 @@ Result<void> BodyBuilder::join_sides(size_t output) {
     for (size_t i = 0; i < body_.equations.size(); ++i) {
         const BodyEquation& equation = body_.equations[i];
         if (equation.output != static_cast<int32_t>(output)) continue;
-        if (std::ranges::any_of(equation.variables, [&](VariableId id) { return body_.variable(id).extent.value <= 0; }))
+        if (std::ranges::any_of(equation.variables, [&](VariableId id) { return body_.variable(id).extent <= 0; }))
             continue;
         auto side = left_side(body_, i, ranges, extents);
         if (!side) return {};

@@ -8,7 +8,7 @@
 #include "support/narrow_float.h"
 #include "support/tensor_data.h"
 #include "symbolic/projection_range.h"
-#include "symbolic/size_arithmetic.h"
+#include "zspace/size.h"
 
 namespace heddle {
 namespace {
@@ -83,7 +83,7 @@ Element BodyElements::taken_as(Element a, DType dtype, std::string_view what, co
     static_arrays_.use(a.node, dtype);
     const Node& node = nodes_.node(a.node);
     if (node.kind == Node::Kind::integer)
-        return {nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template), Weak::no};
+        return {nodes_.sized_integer(node.integer, dtype, node.from_template), Weak::no};
     if (node.kind == Node::Kind::real) return {nodes_.real(node.real, dtype, node.from_template), Weak::no};
     return {nodes_.cast(a.node, dtype), Weak::no};
 }
@@ -92,7 +92,7 @@ Element BodyElements::real(Element a) {
     if (a.weak != Weak::integer) return a;
     const Node& node = nodes_.node(a.node);
     if (node.kind == Node::Kind::integer)
-        return {nodes_.real(static_cast<double>(node.integer), DType::float64, node.from_template), Weak::real};
+        return {nodes_.real(static_cast<double>(node.integer.value()), DType::float64, node.from_template), Weak::real};
     return {nodes_.cast(a.node, DType::float64), Weak::real};
 }
 
@@ -285,7 +285,7 @@ Element BodyElements::negated(Element a, const Place& place) {
     const Node& node = nodes_.node(a.node);
     if (a.weak == Weak::integer && node.kind == Node::Kind::integer &&
         node.integer != std::numeric_limits<int64_t>::min())
-        return {nodes_.sized_integer(*difference_of_sizes(0, {node.integer, node.origin}), DType::int64,
+        return {nodes_.sized_integer(*checked_subtract(0, node.integer), DType::int64,
                                      node.from_template),
                 Weak::integer};
     return unary_function(ScalarOp::negate, a, place);
@@ -327,7 +327,7 @@ Element BodyElements::cast(Element a, DType dtype, const Place& place) {
     if (is_narrow(dtype)) {
         const bool real = node.kind == Node::Kind::real;
         if ((real || node.kind == Node::Kind::integer) && is_float(dtype)) {
-            const double value = real ? node.real : odd_double(node.integer);
+            const double value = real ? node.real : odd_double(node.integer.value());
             return {nodes_.real(rounded(value, dtype), info(dtype).arithmetic, node.from_template), Weak::no};
         }
         // Rounded or wrapped now, and widened again for what follows.
@@ -338,7 +338,7 @@ Element BodyElements::cast(Element a, DType dtype, const Place& place) {
     if (node.kind == Node::Kind::real && is_integer(dtype))
         return {nodes_.real(node.real, dtype, node.from_template), Weak::no};
     if (node.kind == Node::Kind::integer && !is_bool(dtype))
-        return {nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template), Weak::no};
+        return {nodes_.sized_integer(node.integer, dtype, node.from_template), Weak::no};
     return {nodes_.cast(a.node, dtype), Weak::no};
 }
 
@@ -390,7 +390,7 @@ NodeId BodyElements::stored(Element a, DType dtype, const std::string& output, c
         static_arrays_.use(a.node, info(dtype).arithmetic);
         const Node& node = nodes_.node(a.node);
         if (node.kind == Node::Kind::integer)
-            return nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template);
+            return nodes_.sized_integer(node.integer, dtype, node.from_template);
         if (node.kind == Node::Kind::real) return nodes_.real(node.real, dtype, node.from_template);
         return nodes_.cast(a.node, dtype);
     }

@@ -128,7 +128,7 @@ private:
     Value guard(const Syntax& syntax, const Scope& scope);
     Value guarded(TensorIndex tensor, const std::vector<Value>& coordinates, const Value& otherwise,
                   const Place& place);
-    Value chosen_inside(std::span<const Value> coordinates, std::span<const int64_t> extents, const Value& inside,
+    Value chosen_inside(std::span<const Value> coordinates, std::span<const Size> extents, const Value& inside,
                         const Value& otherwise, const Place& place);
     Value read_local(LocalId local, const std::vector<Value>& coordinates, const Place& place);
     Value read_state(const BodyState& state, const std::vector<Value>& coordinates, const Place& place);
@@ -164,12 +164,12 @@ private:
     VariableList points_of(const Syntax& syntax, VariableId step, std::initializer_list<NodeId> nodes);
     void need_reducer(const Syntax& syntax, const FunctionLet& function, DType dtype);
     void unroll(const Syntax& syntax, const Generators& unrolled, size_t generator, const Scope& scope,
-                std::vector<Value>& terms, int64_t& count);
+                std::vector<Value>& terms, Size& count);
     Value reduced(const Syntax& syntax, const Generators& generators, const std::string& reducer, const Scope& scope,
-                  int64_t& count);
+                  Size& count);
     Value within_parts(const Generators& generators, const Scope& scope);
     Value filtered(const std::string& reducer, const Value& filter, const Value& term, const Place& place);
-    Value mean(const Value& sum, int64_t count, const Place& place);
+    Value mean(const Value& sum, const Size& count, const Place& place);
     Value mean(const Value& sum, Element count, const Place& place);
     void need_reducible(const std::string& reducer, Element operand, const Place& place);
 

@@ -127,10 +127,10 @@ Value BodyExpressions::guarded_step(int32_t index, const std::vector<Value>& giv
                                     const Place& place) {
     const Value inside = read_step(index, given, place);
     const Value first = written_state(index).steps[0];
-    std::vector<int64_t> extents;
+    std::vector<Size> extents;
     if (first.is_array())
         for (VariableId axis : body_.local(LocalId(first.array().index)).variables)
-            extents.push_back(body_.variable(axis).extent.value);
+            extents.push_back(body_.variable(axis).extent);
     return chosen_inside(std::span(given).subspan(1), extents, inside, otherwise, place);
 }
 

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "support/tensor_data.h"
-#include "symbolic/size_arithmetic.h"
 #include "zspace/checked.h"
+#include "zspace/size_facts.h"
 
 namespace heddle {
 namespace {
@@ -17,6 +17,15 @@ Node made(Node::Kind kind, DType dtype) {
     node.kind = kind;
     node.dtype = dtype;
     return node;
+}
+
+// Whether an integer type has the number; so it has all others that keep the facts of this.
+bool fits(const Size& value, DType dtype) {
+    if (dtype == DType::int64) return true;
+    const DTypeInfo& type = info(dtype);
+    const bool is_signed = type.kind == DTypeClass::signed_integer;
+    const int64_t most = type.bits == 64 ? INT64_MAX : (int64_t{1} << (type.bits - is_signed)) - 1;
+    return value >= (is_signed ? -most - 1 : 0) && value <= most;
 }
 
 }  // namespace
@@ -67,15 +76,24 @@ NodeId BodyNodes::integer(int64_t value, DType dtype, bool from_template) {
 }
 
 NodeId BodyNodes::sized_integer(const Size& value, DType dtype, bool from_template) {
-    if (!value.named() || !is_integer(dtype)) return integer(value.value, dtype, from_template);
-    TensorData element(dtype, {1});
-    element.set_integer(0, value.value);
-    if (element.integer_at(0) != value.value) return integer(value.value, dtype, from_template);
+    if (!value.named()) return integer(value.value(), dtype, from_template);
+    if (!is_integer(dtype) || !fits(value, dtype)) {
+        // Another number another time.
+        if (RecordingFacts::is_on() && dtype != DType::int64 && !is_bool(dtype))
+            return cast_of(sized_integer(value, DType::int64, from_template), dtype);
+        return integer(value.value(), dtype, from_template);
+    }
     Node literal = made(Node::Kind::integer, dtype);
-    literal.integer = value.value;
-    literal.origin = value.origin;
+    literal.integer = value;
     literal.from_template = from_template;
     return intern(std::move(literal));
+}
+
+NodeId BodyNodes::cast_of(NodeId operand, DType dtype) {
+    if (is_complex(dtype) && !is_complex(node(operand).dtype)) operand = cast_of(operand, real_type(dtype));
+    Node node = made(Node::Kind::cast, dtype);
+    node.operands = {operand};
+    return intern(std::move(node));
 }
 
 NodeId BodyNodes::real(double value, DType dtype, bool from_template) {
@@ -107,10 +125,15 @@ NodeId BodyNodes::variable(VariableId id) {
     return intern(std::move(node));
 }
 
-std::optional<int64_t> BodyNodes::literal_integer(NodeId id) const {
+std::optional<Size> BodyNodes::literal_size(NodeId id) const {
     const Node& literal = node(id);
     if (literal.kind != Node::Kind::integer || literal.dtype != DType::int64) return std::nullopt;
     return literal.integer;
+}
+
+std::optional<int64_t> BodyNodes::literal_integer(NodeId id) const {
+    const auto size = literal_size(id);
+    return size ? std::optional(size->value()) : std::nullopt;
 }
 
 std::optional<bool> BodyNodes::literal_boolean(NodeId id) const {
@@ -122,34 +145,20 @@ std::optional<bool> BodyNodes::literal_boolean(NodeId id) const {
 namespace {
 
 // The value of an operation on two coordinates, if it is one of those worth folding and does not overflow.
-std::optional<int64_t> value_of(ScalarOp op, int64_t a, int64_t b) {
-    bool divisible = b != 0 && !(a == std::numeric_limits<int64_t>::min() && b == -1);
+std::optional<Size> size_of(ScalarOp op, const Size& a, const Size& b) {
     switch (op) {
     case ScalarOp::add: return checked_add(a, b);
     case ScalarOp::subtract: return checked_subtract(a, b);
     case ScalarOp::multiply: return checked_multiply(a, b);
-    case ScalarOp::floor_divide: return divisible ? std::optional(floor_divide(a, b)) : std::nullopt;
-    case ScalarOp::modulo: return divisible ? std::optional(floor_modulo(a, b)) : std::nullopt;
-    case ScalarOp::minimum: return std::min(a, b);
-    case ScalarOp::maximum: return std::max(a, b);
-    default: return std::nullopt;
-    }
-}
-
-std::optional<Size> size_of(ScalarOp op, const Size& a, const Size& b) {
-    switch (op) {
-    case ScalarOp::add: return sum_of_sizes(a, b);
-    case ScalarOp::subtract: return difference_of_sizes(a, b);
-    case ScalarOp::multiply: return product_of_sizes(a, b);
-    case ScalarOp::floor_divide: return b.value != 0 ? quotient_of_sizes(a, b) : std::nullopt;
-    case ScalarOp::modulo: return b.value != 0 ? remainder_of_sizes(a, b) : std::nullopt;
+    case ScalarOp::floor_divide: return b != 0 ? checked_floor_divide(a, b) : std::nullopt;
+    case ScalarOp::modulo: return b != 0 ? checked_floor_modulo(a, b) : std::nullopt;
     case ScalarOp::minimum: return minimum(a, b);
     case ScalarOp::maximum: return maximum(a, b);
     default: return std::nullopt;
     }
 }
 
-std::optional<bool> comparison_of(ScalarOp op, int64_t a, int64_t b) {
+std::optional<bool> comparison_of(ScalarOp op, const Size& a, const Size& b) {
     switch (op) {
     case ScalarOp::equal: return a == b;
     case ScalarOp::not_equal: return a != b;
@@ -176,25 +185,21 @@ std::optional<NodeId> BodyNodes::folded(ScalarOp op, std::span<const NodeId> ope
         return std::nullopt;
     }
     if (operands.size() != 2 || node(operands[0]).dtype != DType::int64) return std::nullopt;
-    std::optional<int64_t> a = literal_integer(operands[0]), b = literal_integer(operands[1]);
-    bool named = node(operands[0]).origin || node(operands[1]).origin;
+    const auto a = literal_size(operands[0]), b = literal_size(operands[1]);
     if (a && b) {
-        bool from_template = node(operands[0]).from_template && node(operands[1]).from_template;
-        if (named) {
-            auto value = size_of(op, {*a, node(operands[0]).origin}, {*b, node(operands[1]).origin});
-            if (value) return sized_integer(*value, DType::int64, from_template);
-        }
-        if (auto value = value_of(op, *a, *b)) return integer(*value, DType::int64, from_template);
-        if (auto value = comparison_of(op, *a, *b)) return boolean(*value);
+        const bool from_template = node(operands[0]).from_template && node(operands[1]).from_template;
+        if (const auto value = size_of(op, *a, *b)) return sized_integer(*value, DType::int64, from_template);
+        if (const auto value = comparison_of(op, *a, *b)) return boolean(*value);
         return std::nullopt;
     }
-    if (named) return std::nullopt;  // a named extent that is 0 or 1 now may be another number next time
-    if ((op == ScalarOp::add || op == ScalarOp::subtract) && b == 0) return operands[0];
-    if (op == ScalarOp::add && a == 0) return operands[1];
-    if ((op == ScalarOp::multiply || op == ScalarOp::floor_divide) && b == 1) return operands[0];
-    if (op == ScalarOp::multiply && a == 1) return operands[1];
-    if (op == ScalarOp::multiply && (a == 0 || b == 0)) return integer(0, DType::int64, true);
-    if (op == ScalarOp::modulo && b == 1) return integer(0, DType::int64, true);
+    // A named extent that is 0 or 1 now may be another number next time.
+    const auto is = [](const std::optional<Size>& size, int64_t number) { return size && size->same_as(number); };
+    if ((op == ScalarOp::add || op == ScalarOp::subtract) && is(b, 0)) return operands[0];
+    if (op == ScalarOp::add && is(a, 0)) return operands[1];
+    if ((op == ScalarOp::multiply || op == ScalarOp::floor_divide) && is(b, 1)) return operands[0];
+    if (op == ScalarOp::multiply && is(a, 1)) return operands[1];
+    if (op == ScalarOp::multiply && (is(a, 0) || is(b, 0))) return integer(0, DType::int64, true);
+    if (op == ScalarOp::modulo && is(b, 1)) return integer(0, DType::int64, true);
     return std::nullopt;
 }
 
@@ -216,16 +221,15 @@ NodeId BodyNodes::cast(NodeId operand, DType dtype) {
         return from.operands[0];
     if (from.kind == Node::Kind::integer) {
         if (is_bool(dtype)) return boolean(from.integer != 0);
-        bool exact = !is_float(dtype) || std::abs(static_cast<double>(from.integer)) <= 16'777'216.0;
+        constexpr int64_t largest_exact = 16'777'216;  // that a float32 counts to
+        bool exact = !is_float(dtype) || (from.integer <= largest_exact && from.integer >= -largest_exact);
         if (exact && !(is_narrow(dtype) && is_float(dtype)))
-            return sized_integer({from.integer, from.origin}, dtype, from.from_template);
+            return sized_integer(from.integer, dtype, from.from_template);
     }
     if (from.kind == Node::Kind::real && from.dtype == DType::float64 && dtype == DType::float32 &&
         static_cast<double>(static_cast<float>(from.real)) == from.real)
         return real(from.real, dtype, from.from_template);
-    Node node = made(Node::Kind::cast, dtype);
-    node.operands = {operand};
-    return intern(std::move(node));
+    return cast_of(operand, dtype);
 }
 
 NodeId BodyNodes::select(NodeId condition, NodeId then, NodeId otherwise) {
@@ -275,7 +279,7 @@ bool BodyNodes::same_up_to_variables(NodeId a, NodeId b, std::unordered_map<Vari
     }
     if (!same_head(left, right)) return false;
     for (size_t i = 0; i < left.variables.size(); ++i) {
-        if (!(body_->variable(left.variables[i]).extent == body_->variable(right.variables[i]).extent)) return false;
+        if (!body_->variable(left.variables[i]).extent.same_as(body_->variable(right.variables[i]).extent)) return false;
         renamed[left.variables[i]] = right.variables[i];
     }
     for (size_t i = 0; i < left.operands.size(); ++i)
@@ -304,7 +308,7 @@ NodeId BodyNodes::reduce(Reducer reducer, DType dtype, VariableList variables, N
 
 NodeId BodyNodes::add(const Node& node) {
     switch (node.kind) {
-    case Node::Kind::integer: return sized_integer({node.integer, node.origin}, node.dtype, node.from_template);
+    case Node::Kind::integer: return sized_integer(node.integer, node.dtype, node.from_template);
     case Node::Kind::real: return real(node.real, node.dtype, node.from_template);
     case Node::Kind::variable: return variable(node.variable());
     case Node::Kind::scalar: return scalar(node.op, node.operands);

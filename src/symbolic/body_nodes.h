@@ -45,6 +45,7 @@ public:
     // The same node if it is of that type already; a literal of the new type for a literal that it can hold exactly. To
     // a complex type by way of its parts'.
     NodeId cast(NodeId operand, DType dtype);
+    NodeId cast_of(NodeId operand, DType dtype);  // as it is
     NodeId select(NodeId condition, NodeId then, NodeId otherwise);
     NodeId read(TensorIndex tensor, DType dtype, NodeList coordinates);
     NodeId guarded_read(TensorIndex tensor, DType dtype, NodeList coordinates, NodeId otherwise);
@@ -64,6 +65,7 @@ public:
     bool is_led(NodeId read) const {
         return std::ranges::any_of(node(read).operands, [&](NodeId id) { return !is_plain(id); });
     }
+    std::optional<Size> literal_size(NodeId id) const;
     std::optional<int64_t> literal_integer(NodeId id) const;
     std::optional<bool> literal_boolean(NodeId id) const;
 

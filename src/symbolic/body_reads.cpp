@@ -52,8 +52,8 @@ Value BodyExpressions::read(TensorIndex tensor, const std::vector<Value>& coordi
 std::optional<NodeId> BodyExpressions::as_stored(Element value, DType dtype) {
     const Node& node = nodes_.node(value.node);
     if (node.kind == Node::Kind::cast && nodes_.node(node.operands[0]).dtype == dtype) return node.operands[0];
-    if (node.kind == Node::Kind::integer && wrapped_to(dtype, node.integer) == node.integer)
-        return nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template);
+    if (node.kind == Node::Kind::integer && wrapped_to(dtype, node.integer.value()) == node.integer.value())
+        return nodes_.sized_integer(node.integer, dtype, node.from_template);
     if (node.kind != Node::Kind::real) return std::nullopt;
     TensorData element(dtype, {1});
     element.set_real(0, node.real);
@@ -81,9 +81,9 @@ Value BodyExpressions::guard(const Syntax& syntax, const Scope& scope) {
     const int32_t index = base.array().index;
     if (base.is_array(BodyArray::Kind::tensor))
         return guarded(TensorIndex(index), coordinates, otherwise, syntax.place);
-    std::vector<int64_t> extents;
+    std::vector<Size> extents;
     auto add_extents = [&](const VariableList& variables) {
-        for (VariableId id : variables) extents.push_back(body_.variable(id).extent.value);
+        for (VariableId id : variables) extents.push_back(body_.variable(id).extent);
     };
     if (base.is_array(BodyArray::Kind::local)) {
         add_extents(body_.local(LocalId(index)).variables);
@@ -106,12 +106,12 @@ Value BodyExpressions::guard(const Syntax& syntax, const Scope& scope) {
     if (!from.active) {
         Value one = Value::of(1);
         own.insert(own.begin(), operations().binary(ScalarOp::add, coordinates[0], one, syntax.place));
-        extents.insert(extents.begin(), body_.variable(from.step).extent.value + 1);
+        extents.insert(extents.begin(), body_.variable(from.step).extent + 1);
     }
     return chosen_inside(own, extents, inside, otherwise, syntax.place);
 }
 
-Value BodyExpressions::chosen_inside(std::span<const Value> coordinates, std::span<const int64_t> extents,
+Value BodyExpressions::chosen_inside(std::span<const Value> coordinates, std::span<const Size> extents,
                                      const Value& inside, const Value& otherwise, const Place& place) {
     Value within = Value::of(true);
     for (size_t i = 0; i < extents.size(); ++i) {
@@ -137,7 +137,7 @@ Value BodyExpressions::guarded(TensorIndex tensor, const std::vector<Value>& coo
     // The value outside has more places than the tensor's type: it is chosen after widening.
     NodeId within = nodes_.boolean(true);
     for (size_t i = 0; i < own.size(); ++i) {
-        NodeId extent = nodes_.integer(from.bound->type.shape[i].value, DType::int64, false);
+        NodeId extent = nodes_.sized_integer(from.bound->type.shape[i], DType::int64, false);
         NodeId zero = nodes_.integer(0, DType::int64, true);
         NodeId fits = nodes_.scalar(ScalarOp::logical_and, {nodes_.scalar(ScalarOp::greater_equal, {own[i], zero}),
                                                             nodes_.scalar(ScalarOp::less, {own[i], extent})});

@@ -26,9 +26,9 @@ void BodyExpressions::bind(const std::string& name, const Syntax& range, const P
     need_new_name(name, scope, place);
     Value extent = evaluate(range, scope);
     auto add = [&](const Size& size, const std::string& variable) {
-        if (size.value < 0) {
+        if (size < 0) {
             Diagnostic diagnostic = elements_.error("symbolic.extent", range.place,
-                                                    fmt::format("the extent of '{}' is {}", name, size.value));
+                                                    fmt::format("the extent of '{}' is {}", name, size.value()));
             diagnostic.expected = "0 or more";
             diagnostic.remedy =
                 "pass larger tensors; in the template, a condition under `require` can say so first";
@@ -128,13 +128,13 @@ Value BodyExpressions::reduction(const Syntax& syntax, const Scope& scope) {
                                      "keep terms with a filter: if ...");
         (picks ? unrolled : reduced_over).push_back(&generator);
     }
-    int64_t count = 1;
+    Size count = 1;
     if (unrolled.empty()) return reduced(syntax, reduced_over, syntax.text, scope, count);
     if (syntax.text == "argmin" || syntax.text == "argmax")
         operations().refuse_type(syntax.place, fmt::format("{} over a list of tensors", syntax.text),
                                  "sum, prod, min, max, any, all, mean or count", "stack the tensors first");
     std::vector<Value> terms;
-    int64_t total = 0;
+    Size total = 0;
     unroll(syntax, unrolled, 0, scope, terms, total);
     std::string reducer = syntax.text == "mean" || syntax.text == "count" ? "sum" : syntax.text;
     Value result = operations().joined(reducer, terms, syntax.place);
@@ -142,7 +142,7 @@ Value BodyExpressions::reduction(const Syntax& syntax, const Scope& scope) {
 }
 
 void BodyExpressions::unroll(const Syntax& syntax, const Generators& unrolled, size_t generator, const Scope& scope,
-                             std::vector<Value>& terms, int64_t& count) {
+                             std::vector<Value>& terms, Size& count) {
     if (generator == unrolled.size()) {
         Generators rest;
         for (const Generator& other : syntax.generators) {
@@ -150,7 +150,7 @@ void BodyExpressions::unroll(const Syntax& syntax, const Generators& unrolled, s
                                     [&](const Generator* g) { return g->name == other.name; });
             if (!done) rest.push_back(&other);
         }
-        int64_t inner = 1;
+        Size inner = 1;
         std::string reducer = syntax.text == "mean" ? "sum" : syntax.text;
         terms.push_back(reduced(syntax, rest, reducer, scope, inner));
         count += inner;
@@ -181,8 +181,10 @@ Value BodyExpressions::filtered(const std::string& reducer, const Value& filter,
     return operations().select(filter, Value::of(value), Value::of(elements_.neutral(*named_reducer, value)), place);
 }
 
-Value BodyExpressions::mean(const Value& sum, int64_t count, const Place& place) {
-    return mean(sum, Element{nodes_.real(static_cast<double>(count), DType::float64, false), Element::Weak::real}, place);
+Value BodyExpressions::mean(const Value& sum, const Size& count, const Place& place) {
+    const NodeId number = count.named() ? nodes_.sized_integer(count, DType::float64, false)
+                                        : nodes_.real(static_cast<double>(count.number()), DType::float64, false);
+    return mean(sum, Element{number, Element::Weak::real}, place);
 }
 
 Value BodyExpressions::mean(const Value& sum, Element count, const Place& place) {
@@ -239,13 +241,14 @@ Value BodyExpressions::within_parts(const Generators& generators, const Scope& s
 }
 
 Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generators, const std::string& reducer,
-                               const Scope& scope, int64_t& count) {
+                               const Scope& scope, Size& count) {
     Scope inner{&scope, {}};
     VariableList variables;
     for (const Generator* generator : generators) bind(*generator, Variable::Kind::reduction, inner, variables);
     for (VariableId id : variables) {
-        int64_t extent = body_.variable(id).extent.value;
-        if (__builtin_mul_overflow(count, extent, &count)) {
+        const auto product = checked_multiply(count, body_.variable(id).extent);
+        count = product.value_or(0);
+        if (!product) {
             Diagnostic diagnostic =
                 elements_.error("symbolic.overflow", syntax.place, "a reduction has more than 2^63 terms");
             elements_.refuse(std::move(diagnostic));

@@ -220,14 +220,14 @@ Value BodyExpressions::guarded_cell(StateId id, const std::vector<Value>& given,
     const BodyState state = states_[id];
     const Value inside = read_cell(id, given, place);
     std::vector<Value> coordinates = with_border(*state.front, given, place);
-    std::vector<int64_t> extents;
-    for (const Value& extent : state.front->extents) extents.push_back(extent.integer());
+    std::vector<Size> extents;
+    for (const Value& extent : state.front->extents) extents.push_back(extent.size());
     if (state.active) {
         coordinates.erase(coordinates.begin(), coordinates.begin() + static_cast<std::ptrdiff_t>(extents.size()));
         extents.clear();
     }
     for (size_t i = state.front->positions.size(); i < state.own.size(); ++i)
-        extents.push_back(body_.variable(state.own[i]).extent.value);
+        extents.push_back(body_.variable(state.own[i]).extent);
     return chosen_inside(coordinates, extents, inside, otherwise, place);
 }
 

@@ -76,7 +76,7 @@ const TensorData* Session::State::decide(TensorId tensor) {
 
 void Session::offer_value(TensorId input, TensorData value) {
     const TensorType& type = state_->graph.tensor(input).type;
-    if (value.dtype() != type.dtype || value.shape() != type.extents()) return;
+    if (value.dtype() != type.dtype || value.shape() != numbers_of(type.shape)) return;
     state_->offered.insert_or_assign(input, std::move(value));
 }
 const TensorData* Session::decide(TensorId tensor) { return state_->decide(tensor); }

@@ -80,7 +80,7 @@ private:
             auto d = static_cast<size_t>(dimension);
             bool fixed = std::ranges::all_of(projection.projection[d], [](int64_t step) { return step == 0; });
             bool whole = (d < projection.whole.size() && projection.whole[d]) ||
-                         (fixed && projection.offset[d] == 0 && projection.shape[d] == fold.extent.value);
+                         (fixed && projection.offset[d] == 0 && projection.shape[d] == fold.extent.value());
             if (whole) continue;
             return fail(problem(environment_, "symbolic.reduces", reduces.place,
                                 fmt::format("an index point does not read all of ${}", fold.axis),
@@ -114,7 +114,7 @@ private:
                 const Node& at = body.node(node.operands[i]);
                 bool reduced = at.kind == Node::Kind::variable &&
                                body.variable(at.variable()).kind == Variable::Kind::reduction &&
-                               body.variable(at.variable()).extent.value == fold.extent.value;
+                               body.variable(at.variable()).extent == fold.extent.value();
                 if (!reduced) return refuse(node.index);
                 over.insert(at.variable());
             }
@@ -172,7 +172,7 @@ private:
 
     // Nothing is compared where it would take long, or where the template does not apply to so few elements.
     Result<void> check_values(const Fold& fold, const Reduces& reduces) const {
-        if (!operation_.body || environment_.metakernel().each || fold.extent.value < few) return {};
+        if (!operation_.body || environment_.metakernel().each || fold.extent < few) return {};
         std::vector<std::vector<TensorData>> feeds(3);  // of the whole, and of its parts
         for (const BoundInput& input : environment_.inputs())
             for (const BoundTensor& tensor : input.tensors)

@@ -8,6 +8,7 @@
 #include "symbolic/session_state.h"
 #include "symbolic/size_evaluation.h"
 #include "zspace/checked.h"
+#include "zspace/size_facts.h"
 
 namespace heddle {
 
@@ -15,7 +16,7 @@ std::optional<double> cheap_work(const Body& body) {
     constexpr int64_t largest_work = 1 << 22;  // points times reduced extents
     int64_t points = 1;
     for (const Variable& variable : body.variables) {
-        auto product = checked_multiply(points, std::max<int64_t>(variable.extent.value, 1));
+        auto product = checked_multiply(points, std::max<int64_t>(variable.extent.number(), 1));
         if (!product || *product > largest_work) return std::nullopt;
         points = *product;
     }
@@ -39,6 +40,11 @@ TensorId tensor_of(const TensorReference& reference, const BoundArguments& argum
     return arguments.tensors[static_cast<size_t>(reference.position)][static_cast<size_t>(reference.element)];
 }
 
+// Of another size another time, and sizes are not decided by here.
+bool is_open(const TensorType& type) {
+    return RecordingFacts::is_on() && std::ranges::any_of(type.shape, &Size::named);
+}
+
 // The work of computing an application; nothing if it is not to be computed.
 std::optional<double> folding_work(const Session::State& session, const Application& application,
                                    const BoundArguments& arguments) {
@@ -46,7 +52,7 @@ std::optional<double> folding_work(const Session::State& session, const Applicat
     double work = 0;
     for (const AppliedOutput& output : application.outputs) {
         for (const TensorType& type : output.types) {
-            if (type.elements() > largest_folded) return std::nullopt;
+            if (is_open(type) || type.elements() > largest_folded) return std::nullopt;
             work += element_work * static_cast<double>(type.elements());
         }
     }
@@ -56,6 +62,7 @@ std::optional<double> folding_work(const Session::State& session, const Applicat
             const TensorData* value = session.known_value(tensor_of(reference, arguments));
             if (!value || value->size() > largest_folded) return std::nullopt;
         }
+        const PausedFacts paused;
         const auto more = cheap_work(*operation.body);
         if (!more) return std::nullopt;
         work += *more;
@@ -95,7 +102,10 @@ Result<void> fold_operation(const Session::State& session, const AppliedOperatio
         inputs.push_back(*session.known_value(tensor_of(reference, arguments)));
     }
     for (const TensorReference& reference : operation.outputs) results.push_back(output_of(reference, outputs).data);
-    if (auto done = evaluate_body(*operation.body, inputs, results, Precision::body); !done) return done;
+    {
+        const PausedFacts paused;  // origins are followed below
+        if (auto done = evaluate_body(*operation.body, inputs, results, Precision::body); !done) return done;
+    }
     for (size_t i = 0; i < results.size(); ++i) output_of(operation.outputs[i], outputs).data = results[i];
     fold_sizes(session, operation, arguments, inputs, outputs);
     return {};
@@ -122,7 +132,7 @@ Result<std::optional<Outputs>> fold_application(Session::State& session, const A
             // Elements that an operation without origins wrote are the numbers that it wrote.
             for (size_t i = 0; i < output.sizes.size() && is_integer(output.data.dtype()); ++i) {
                 int64_t value = output.data.integer_at(static_cast<int64_t>(i));
-                if (output.sizes[i].value != value) output.sizes[i] = value;
+                if (output.sizes[i].number() != value) output.sizes[i] = value;
             }
             bool named =
                 std::any_of(output.sizes.begin(), output.sizes.end(), [](const Size& size) { return size.named(); });

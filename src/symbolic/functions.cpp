@@ -12,7 +12,7 @@
 #include "evaluate/lanes.h"
 #include "language/functions.h"
 #include "symbolic/function_rules.h"
-#include "symbolic/size_arithmetic.h"
+#include "zspace/size.h"
 
 namespace heddle {
 namespace {
@@ -60,12 +60,16 @@ Value real_element(const FunctionCall& call) {
 
 Value divided_up(const FunctionCall& call) {
     for (size_t i = 0; i < 2; ++i)
-        if (call[i].is_static() && !call[i].is_integer())
-            call.refuse_argument(i, "ceildiv divides integers", "an integer");
+        if (call[i].is_static() && !call[i].is_number())
+            call.refuse_argument(i, "ceildiv divides numbers", "a number");
+    if (call[0].is_real() || call[1].is_real()) {
+        const Value quotient = call.binary(ScalarOp::divide, call[0], call[1]);
+        return call.operations.function("ceil", {&quotient, 1}, call.place);
+    }
     if (call[0].is_integer() && call[1].is_integer()) {
         // The form that keeps a readable origin, where it is the same number.
         const Size &a = call[0].size(), &b = call[1].size();
-        auto above = b.value > 0 && a.named() ? sum_of_sizes(a, *difference_of_sizes(b, 1)) : std::nullopt;
+        auto above = a.named() && b > 0 ? checked_add(a, *checked_subtract(b, 1)) : std::nullopt;
         if (above) return call.binary(ScalarOp::floor_divide, Value::of(*above), call[1]);
     }
     return call.negative(call.binary(ScalarOp::floor_divide, call.negative(call[0]), call[1]));

@@ -19,7 +19,7 @@ constexpr int64_t most_steps = 1'000'000;
 // A coordinate with a gap between its digits, the innermost one: so many blocks of `unit` elements fit there.
 struct Strided {
     LinearForm<VariableId> form;  // without its constant
-    int64_t unit = 1, blocks = 1, offset = 0;
+    Size unit = 1, blocks = 1, offset = 0;
 };
 
 std::optional<Strided> strided(const Body& body, const std::optional<LinearForm<VariableId>>& form) {
@@ -28,14 +28,14 @@ std::optional<Strided> strided(const Body& body, const std::optional<LinearForm<
     result.form.constant = 0;
     RadixDigits<VariableId> digits;
     for (const auto& [variable, factor] : form->terms)
-        if (const int64_t extent = body.variable(variable).extent.value; extent > 1)
+        if (const Size& extent = body.variable(variable).extent; extent > 1)
             digits.push_back({variable, factor, extent});
     const auto radix = mixed_radix(std::move(digits));
     if (radix.fits()) return std::nullopt;
-    const int64_t next = radix.digits[radix.fitting].factor;
+    const Size& next = radix.digits[radix.fitting].factor;
     result.unit = radix.extent;
-    result.blocks = next / radix.extent;
-    const bool fits = next % radix.extent == 0 && result.blocks >= 2 && result.blocks <= most_phases;
+    result.blocks = floor_divide(next, radix.extent);
+    const bool fits = divides(radix.extent, next) && result.blocks >= 2 && result.blocks <= most_phases;
     return fits ? std::optional(std::move(result)) : std::nullopt;
 }
 
@@ -139,7 +139,7 @@ private:
         if (own.variables == wanted.variables) return;
         if (own.variables.size() != wanted.variables.size()) return;
         for (size_t i = 0; i < own.variables.size(); ++i)
-            if (body_.variable(own.variables[i]).extent.value != body_.variable(wanted.variables[i]).extent.value)
+            if (body_.variable(own.variables[i]).extent != body_.variable(wanted.variables[i]).extent)
                 return;
         Renaming renaming(body_, nodes_, own.variables, wanted.variables);
         if (!renaming.keeps_arrays(own.value)) return;

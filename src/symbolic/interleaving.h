@@ -18,7 +18,7 @@ void join_interleaved(Body& body, BodyNodes& nodes, std::vector<const Place*>& p
 
 // The equations of one output as one that asks each element which of them writes it, and with which values of its
 // variables; each element is written once. A dimension along which all go alike keeps its variable. False: too large.
-bool join_by_elements(Body& body, BodyNodes& nodes, std::span<const LeftSide> sides, std::span<const int64_t> extents,
+bool join_by_elements(Body& body, BodyNodes& nodes, std::span<const LeftSide> sides, std::span<const Size> extents,
                       const std::string& name);
 
 }  // namespace heddle

@@ -55,7 +55,7 @@ private:
 
 class Joining {
 public:
-    Joining(Body& body, BodyNodes& nodes, std::span<const LeftSide> sides, std::span<const int64_t> extents)
+    Joining(Body& body, BodyNodes& nodes, std::span<const LeftSide> sides, std::span<const Size> extents)
         : body_(body), nodes_(nodes), sides_(sides), extents_(extents) {}
 
     bool run(const std::string& name) {
@@ -115,7 +115,7 @@ private:
     void solve(const LeftSide& side) {
         std::vector<size_t> searched;
         for (VariableId id : body_.equations[side.equation].variables)
-            if (body_.variable(id).extent.value == 1) values_[id] = number(0);
+            if (body_.variable(id).extent == 1) values_[id] = number(0);
         for (size_t d = 0; d < extents_.size(); ++d) {
             if (is_searched(side, side.coordinates[d]))
                 searched.push_back(d);
@@ -147,7 +147,7 @@ private:
             if (digit.reversed) value = nodes_.scalar(ScalarOp::subtract, {number(digit.extent - 1), value});
             values_[digit.atom] = value;
             rest = digit.factor == 1 ? no_id : with(ScalarOp::modulo, rest, digit.factor);
-            greatest = std::min(greatest, digit.factor - 1);
+            greatest = std::min<int64_t>(greatest, digit.factor - 1);
         }
         if (rest != no_id && greatest > 0) require(ScalarOp::equal, rest, 0);
     }
@@ -179,7 +179,7 @@ private:
         NodeId place = nodes_.reduce(Reducer::argument_maximum, DType::int64, variables,
                                      nodes_.select(hit, number(1), number(0)), no_id);
         for (size_t i = variables.size(); i-- > 0;) {
-            const int64_t extent = body_.variable(variables[i]).extent.value;
+            const int64_t extent = body_.variable(variables[i]).extent.value();
             const auto variable = std::ranges::find_if(
                 tried, [&](const auto& one) { return body_.node(one.second).variable() == variables[i]; });
             values_[variable->first] = i == 0 ? place : with(ScalarOp::modulo, place, extent);
@@ -201,7 +201,7 @@ private:
     Body& body_;
     BodyNodes& nodes_;
     std::span<const LeftSide> sides_;
-    std::span<const int64_t> extents_;
+    std::span<const Size> extents_;
     NodeList at_;  // the element
     NodeList conditions_;
     std::map<VariableId, NodeId> values_;
@@ -209,7 +209,7 @@ private:
 
 }  // namespace
 
-bool join_by_elements(Body& body, BodyNodes& nodes, std::span<const LeftSide> sides, std::span<const int64_t> extents,
+bool join_by_elements(Body& body, BodyNodes& nodes, std::span<const LeftSide> sides, std::span<const Size> extents,
                       const std::string& name) {
     return Joining(body, nodes, sides, extents).run(name);
 }

@@ -20,13 +20,13 @@ using Sides = uint64_t;  // a bit a left side
 LeftCoordinate coordinate_of(const Body& body, const LinearForm<VariableId>& form, const Interval& values) {
     RadixDigits<VariableId> digits;
     for (const auto& [variable, factor] : form.terms) {
-        const int64_t extent = body.variable(variable).extent.value;
+        const Size& extent = body.variable(variable).extent;
         if (extent > 1) digits.push_back({variable, factor, extent});
     }
     MixedRadix<VariableId> radix = mixed_radix(std::move(digits));
     LeftCoordinate result{std::move(radix.digits), values.low, values.high, false, true};
     result.is_run = radix.fitting == result.digits.size();
-    int64_t below = 0;  // the greatest sum of the digits so far
+    Size below = 0;  // the greatest sum of the digits so far
     for (const auto& digit : result.digits) {
         result.is_unique = result.is_unique && digit.factor > below;
         below += digit.factor * (digit.extent - 1);  // at most high - low
@@ -80,26 +80,26 @@ std::variant<Parts, Twice, LeftLimit> parts_by_values(std::span<const LeftSide> 
     return parts;
 }
 
-Parts parts_by_borders(std::span<const LeftSide> sides, size_t d, int64_t extent) {
-    std::set<int64_t> begins = {0};
+Parts parts_by_borders(std::span<const LeftSide> sides, size_t d, const Size& extent) {
+    std::set<Size> begins = {0};
     for (const LeftSide& side : sides) {
         begins.insert(side.coordinates[d].low);
         begins.insert(side.coordinates[d].high + 1);
     }
     Parts parts;
-    for (int64_t begin : begins) {
+    for (const Size& begin : begins) {
         if (begin >= extent) break;
         Sides having = 0;
         for (size_t s = 0; s < sides.size(); ++s)
             if (sides[s].coordinates[d].low <= begin && begin <= sides[s].coordinates[d].high) having |= Sides{1} << s;
-        parts.try_emplace(having, begin);
+        parts.try_emplace(having, begin.number());
     }
     return parts;
 }
 
 class PartsCover {
 public:
-    PartsCover(std::span<const LeftSide> sides, std::span<const int64_t> extents)
+    PartsCover(std::span<const LeftSide> sides, std::span<const Size> extents)
         : sides_(sides), extents_(extents) {}
 
     std::variant<std::monostate, LeftFault, LeftLimit> run() {
@@ -125,7 +125,7 @@ private:
     LeftFault element_of(const Twice& twice, size_t dimension) const {
         LeftFault fault{{}, {twice.side}};
         for (size_t d = 0; d < extents_.size(); ++d)
-            fault.element.push_back(d == dimension ? twice.value : sides_[twice.side].coordinates[d].low);
+            fault.element.push_back(d == dimension ? twice.value : sides_[twice.side].coordinates[d].low.number());
         return fault;
     }
 
@@ -148,21 +148,21 @@ private:
     }
 
     std::span<const LeftSide> sides_;
-    std::span<const int64_t> extents_;
+    std::span<const Size> extents_;
     std::vector<Parts> parts_;
     std::vector<int64_t> element_;
     std::optional<LeftFault> fault_;
     int64_t budget_ = most_parts;
 };
 
-std::vector<int64_t> element_at(int64_t number, std::span<const int64_t> extents) {
+std::vector<int64_t> element_at(int64_t number, std::span<const Size> extents) {
     std::vector<int64_t> element(extents.size());
     for (size_t d = extents.size(); d-- > 0; number /= extents[d]) element[d] = number % extents[d];
     return element;
 }
 
 // The addresses of a side's elements, one a point: a sum of digits again.
-LeftCoordinate address_of(const LeftSide& side, std::span<const int64_t> extents) {
+LeftCoordinate address_of(const LeftSide& side, std::span<const Size> extents) {
     std::map<VariableId, RadixDigit<VariableId>> digits;
     LeftCoordinate result;
     int64_t stride = 1;
@@ -180,7 +180,7 @@ LeftCoordinate address_of(const LeftSide& side, std::span<const int64_t> extents
 }
 
 std::variant<std::monostate, LeftFault, LeftLimit> fault_by_elements(std::span<const LeftSide> sides,
-                                                                     std::span<const int64_t> extents) {
+                                                                     std::span<const Size> extents) {
     const int64_t elements = Box::whole({extents.begin(), extents.end()}).volume();
     if (elements > most_elements) return LeftLimit{};
     std::vector<int32_t> writers(static_cast<size_t>(elements), -1);
@@ -218,7 +218,7 @@ int64_t LeftSide::points() const {
 }
 
 std::optional<LeftSide> left_side(const Body& body, size_t number, RangeEvaluator& ranges,
-                                  std::span<const int64_t> extents) {
+                                  std::span<const Size> extents) {
     const BodyEquation& equation = body.equations[number];
     LeftSide side{number, {}, true};
     InlineVector<int, 16> used(body.variables.size(), 0);
@@ -230,13 +230,13 @@ std::optional<LeftSide> left_side(const Body& body, size_t number, RangeEvaluato
             if (++used[static_cast<size_t>(digit.atom)] > 1) side.apart = false;
     }
     for (VariableId id : equation.variables)
-        if (body.variable(id).extent.value > 1 && used[static_cast<size_t>(id)] == 0) return std::nullopt;
+        if (body.variable(id).extent > 1 && used[static_cast<size_t>(id)] == 0) return std::nullopt;
     return side;
 }
 
 std::variant<std::monostate, LeftFault, LeftLimit> cover_fault(std::span<const LeftSide> sides,
-                                                               std::span<const int64_t> extents) {
-    if (std::ranges::find(extents, 0) != extents.end()) return {};  // no side has points
+                                                               std::span<const Size> extents) {
+    if (std::ranges::any_of(extents, [](const Size& extent) { return extent == 0; })) return {};  // no side has points
     if (sides.size() > most_sides) return LeftLimit{};
     const bool apart = std::ranges::all_of(sides, [](const LeftSide& side) { return side.apart; });
     return apart ? PartsCover(sides, extents).run() : fault_by_elements(sides, extents);

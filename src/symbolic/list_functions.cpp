@@ -203,7 +203,8 @@ Value unflattened(const FunctionCall& call) {
     Value rest = call[0];
     for (size_t i = result.size(); i-- > 1;) {
         Value extent = call[1].at(i);
-        if (call.operations.integer(extent, "an extent", call.place) < 1) extent = Value::of(1);
+        if (!extent.is_integer()) call.operations.integer(extent, "an extent", call.place);  // which refuses it
+        if (extent.size() < 1) extent = Value::of(1);
         result[i] = call.binary(ScalarOp::modulo, rest, extent);
         rest = call.binary(ScalarOp::floor_divide, rest, extent);
     }

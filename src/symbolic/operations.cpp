@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "symbolic/projection_range.h"
-#include "symbolic/size_arithmetic.h"
+#include "zspace/size.h"
 #include "zspace/checked.h"
 
 namespace heddle {
@@ -35,10 +35,10 @@ Value integer_power(const Value& left, const Value& right, const Place& place) {
                             "write a float base"));
     std::optional<Size> result = Size(1), base = left.size();
     while (true) {
-        if (exponent & 1) result = product_of_sizes(*result, *base);
+        if (exponent & 1) result = checked_multiply(*result, *base);
         exponent >>= 1;
         if (result && exponent == 0) return Value::of(std::move(*result));
-        if (result) base = product_of_sizes(*base, *base);
+        if (result) base = checked_multiply(*base, *base);
         if (!result || !base) refuse_overflow(ScalarOp::power, left, right, place);
     }
 }
@@ -48,16 +48,16 @@ Value integer_arithmetic(ScalarOp op, const Value& left, const Value& right, con
     std::optional<Size> result;
     switch (op) {
     case ScalarOp::power: return integer_power(left, right, place);
-    case ScalarOp::add: result = sum_of_sizes(a, b); break;
-    case ScalarOp::subtract: result = difference_of_sizes(a, b); break;
-    case ScalarOp::multiply: result = product_of_sizes(a, b); break;
+    case ScalarOp::add: result = checked_add(a, b); break;
+    case ScalarOp::subtract: result = checked_subtract(a, b); break;
+    case ScalarOp::multiply: result = checked_multiply(a, b); break;
     default:
-        if (b.value == 0) refuse_zero(op, left, right, place);
-        if (op == ScalarOp::divide && b.value != -1 && a.value % b.value != 0)
+        if (b == 0) refuse_zero(op, left, right, place);
+        if (op == ScalarOp::divide && b != -1 && floor_modulo(a, b) != 0)
             refuse(static_error("symbolic.inexact_division", place,
-                                fmt::format("{} / {} is not an integer", a.value, b.value),
+                                fmt::format("{} / {} is not an integer", a.number(), b.number()),
                                 "write // to round down, or make one of them a float"));
-        result = op == ScalarOp::modulo ? remainder_of_sizes(a, b) : quotient_of_sizes(a, b);
+        result = op == ScalarOp::modulo ? checked_floor_modulo(a, b) : checked_floor_divide(a, b);
     }
     if (!result) refuse_overflow(op, left, right, place);
     return Value::of(std::move(*result));
@@ -111,7 +111,7 @@ Value static_binary(ScalarOp op, const Value& left, const Value& right, const Pl
     }
     bool integers = left.is_integer() && right.is_integer();
     if (info(op).kind == ScalarClass::comparison)
-        return Value::of(integers ? compare(op, left.integer(), right.integer())
+        return Value::of(integers ? compare(op, left.size(), right.size())
                                   : compare(op, left.number(), right.number()));
     return integers ? integer_arithmetic(op, left, right, place) : real_arithmetic(op, left, right, place);
 }
@@ -130,10 +130,11 @@ Value static_extreme(bool least, const Value& a, const Value& b, const Place& pl
 
 // The numbers of a constant list that is looked up, as base + step * index; nothing if they are no such progression.
 std::optional<std::pair<int64_t, int64_t>> progression(const Value& base) {
-    auto integers = base.is_static() ? base.integers() : std::nullopt;
     // The numbers of a shape may happen to be a progression now, and each keeps its origin.
-    if (!integers || std::ranges::any_of(base.list(), [](const Value& entry) { return entry.size().named(); }))
-        return std::nullopt;
+    const auto is_named = [](const Value& entry) { return entry.is_integer() && entry.size().named(); };
+    if (!base.is_static() || !base.is_list() || std::ranges::any_of(base.list(), is_named)) return std::nullopt;
+    auto integers = base.integers();
+    if (!integers) return std::nullopt;
     auto step = integers->size() > 1 ? checked_subtract((*integers)[1], (*integers)[0]) : std::optional<int64_t>(0);
     for (size_t i = 1; step && i < integers->size(); ++i)
         if (checked_subtract((*integers)[i], (*integers)[i - 1]) != step) step.reset();
@@ -162,9 +163,9 @@ ScalarOp binary_operator(std::string_view spelled) {
 }
 
 std::optional<Size> broadcast_sizes(const Size& a, const Size& b) {
-    if (a.value == b.value) return a.named() ? a : b;
-    if (a.value == 1) return b;
-    if (b.value == 1) return a;
+    if (a == b) return a.named() ? a : b;
+    if (a == 1) return b;
+    if (b == 1) return a;
     return std::nullopt;
 }
 
@@ -255,7 +256,7 @@ Value Operations::unary(std::string_view spelled, const Value& operand, const Pl
         }
         if (a.is_real()) return Value::of(-a.real()).with_from_template(a.from_template());
         if (!a.is_integer()) refuse(type_error(place, "- needs a number", "a number", a));
-        auto negative = difference_of_sizes(0, a.size());
+        auto negative = checked_subtract(0, a.size());
         if (!negative) refuse_overflow(ScalarOp::subtract, Value::of(0), a, place);
         return Value::of(std::move(*negative)).with_from_template(a.from_template());
     });
@@ -364,7 +365,7 @@ Value Operations::table(const Value& base, const Value& index, const Place& plac
     };
     const Body& body = elements_->nodes().body();
     const bool nowhere = std::ranges::any_of(variables_of(body, index.element().node), [&](VariableId id) {
-        return body.variable(id).extent.value <= 0;
+        return body.variable(id).extent <= 0;
     });
     if (entries.empty() && nowhere) return Value::of(elements_->weak_integer(0, true));  // no step asks for it
     if (entries.empty() || entries.size() > longest_table) refuse_table(fmt::format("{} elements", entries.size()));

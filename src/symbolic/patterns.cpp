@@ -11,7 +11,7 @@
 #include "symbolic/environment_state.h"
 #include "symbolic/failures.h"
 #include "symbolic/operations.h"
-#include "symbolic/size_arithmetic.h"
+#include "zspace/size.h"
 
 namespace heddle {
 namespace {
@@ -466,9 +466,9 @@ std::optional<Size> Matcher::solved(const Syntax& written, Size found, const Syn
     if (!known.is_integer()) return std::nullopt;
     const Size other = known.size();
     std::optional<Size> rest;
-    if (written.text == "+") rest = difference_of_sizes(found, other);
-    if (written.text == "-") rest = left ? difference_of_sizes(other, found) : sum_of_sizes(found, other);
-    if (written.text == "*" && other.value > 0) rest = quotient_of_sizes(found, other);
+    if (written.text == "+") rest = checked_subtract(found, other);
+    if (written.text == "-") rest = left ? checked_subtract(other, found) : checked_add(found, other);
+    if (written.text == "*" && other > 0) rest = checked_floor_divide(found, other);
     if (!rest) return std::nullopt;
     return solved(*written.children[left ? 1 : 0], *rest, unknown);
 }
@@ -479,7 +479,7 @@ bool Matcher::solve_one() {
         if (comparison.dimension->kind != Kind::binary) continue;
         const Syntax* unknown = nullptr;
         const auto value = solved(*comparison.dimension, comparison.found.size(), unknown);
-        if (!value || value->value < 0) continue;
+        if (!value || *value < 0) continue;
         NameSlot& slot = *state_.slot(unknown->text);
         slot.phase = NameSlot::Phase::known;
         slot.value = Value::of(*value);
@@ -496,7 +496,7 @@ Result<void> Matcher::check_joint(const std::string& name, const Joint& joint, c
         bool fits = part.extents.size() <= value.size();
         for (size_t i = 0; fits && i < part.extents.size(); ++i) {
             const Size& own = part.extents[part.extents.size() - 1 - i];
-            fits = own.value == 1 || own.value == value[value.size() - 1 - i].value;
+            fits = own == 1 || own == value[value.size() - 1 - i];
         }
         if (fits) continue;
         Diagnostic diagnostic =
@@ -526,7 +526,7 @@ void Matcher::describe_joint(BoundTensor& bound, const Syntax& dimension, int64_
             const Size& own = bound.type.shape[static_cast<size_t>(coordinate.dimension)];
             const Size wanted = joint.at(static_cast<size_t>(i)).size();
             // A plain 1 beside a named dimension stays at 0: that dimension may be larger another time.
-            coordinate.zero = own.value == 1 && (wanted.value != 1 || (!own.named() && wanted.named()));
+            coordinate.zero = own == 1 && ((!own.named() && wanted.named()) || wanted != 1);
         }
         bound.coordinates.push_back(coordinate);
     }

@@ -36,7 +36,7 @@ public:
                 if (axis == index_.end())
                     others.add(factor, ranges[static_cast<size_t>(variable)]);
                 else
-                    coefficients[static_cast<size_t>(axis - index_.begin())] = factor;
+                    coefficients[static_cast<size_t>(axis - index_.begin())] = factor.number();
             }
             rest = others.interval();
         } else if (value.data || !value.interval.known() || depends_on_index(node)) {
@@ -47,15 +47,15 @@ public:
     }
 
     // Whole if there are no accesses, or if they have no common coefficients.
-    void put(IndexProjection& projection, int64_t extent) const {
+    void put(IndexProjection& projection, const Size& extent) const {
         bool whole = whole_ || !any_;
         projection.whole.push_back(whole);
         if (whole)
             projection.projection.push_zeros(index_.size());
         else
             projection.projection.push_back(coefficients_);
-        projection.offset.push_back(whole ? 0 : rest_.low);
-        projection.shape.push_back(whole ? extent : std::max<int64_t>(0, rest_.high - rest_.low + 1));
+        projection.offset.push_back(whole ? 0 : rest_.low.number());
+        projection.shape.push_back(whole ? extent.number() : std::max<int64_t>(0, (rest_.high - rest_.low + 1).number()));
     }
 
 private:
@@ -86,7 +86,7 @@ private:
 };
 
 IndexProjection written_by(const Body& body, const IndexVariables& index, RangeEvaluator& ranges, int32_t output,
-                           std::span<const int64_t> extents) {
+                           std::span<const Size> extents) {
     IndexProjection result;
     for (size_t dimension = 0; dimension < extents.size(); ++dimension) {
         DimensionHull hull(body, index);
@@ -99,7 +99,7 @@ IndexProjection written_by(const Body& body, const IndexVariables& index, RangeE
 }
 
 IndexProjection read_by(const BodyAccesses& accesses, const IndexVariables& index, int32_t input,
-                        std::span<const int64_t> extents) {
+                        std::span<const Size> extents) {
     bool all_dead = true;
     for (const Access& access : accesses.accesses())
         if (access.tensor == input) all_dead = all_dead && access.dead;
@@ -120,7 +120,7 @@ IndexProjection read_by(const BodyAccesses& accesses, const IndexVariables& inde
 std::optional<std::string> named_by_its_size(const Body& body, const FootprintFailure& failure) {
     if (failure.values.low != failure.values.high || failure.values.low != failure.extent) return std::nullopt;
     auto fits = [&](const Variable& variable) {
-        return variable.kind == Variable::Kind::index && variable.extent.value == failure.extent;
+        return variable.kind == Variable::Kind::index && variable.extent == failure.extent;
     };
     auto found = std::ranges::find_if(body.variables, fits);
     return found == body.variables.end() ? std::nullopt : std::optional(found->name);
@@ -171,15 +171,15 @@ Diagnostic footprint_error(const Environment& environment, const ProjectedBody& 
 
 Corner extents_of(const TensorType& type) {
     Corner extents;
-    for (const Size& size : type.shape) extents.push_back(size.value);
+    for (const Size& size : type.shape) extents.push_back(size);
     return extents;
 }
 
-IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, std::span<const int64_t> extents) {
+IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, std::span<const Size> extents) {
     return read_by(accesses, index_variables(accesses.body()), input, extents);
 }
 
-IndexProjection written_projection(const Body& body, int32_t output, std::span<const int64_t> extents) {
+IndexProjection written_projection(const Body& body, int32_t output, std::span<const Size> extents) {
     int64_t budget = 100'000;
     RangeEvaluator ranges(body, full_region(body), &budget);
     return written_by(body, index_variables(body), ranges, output, extents);
@@ -232,7 +232,7 @@ std::vector<IndexAxis> extended_index(const BodyAccesses& accesses) {
         for (VariableId id : node.variables) {
             const Variable& variable = body.variable(id);
             auto own = reads.find(id);
-            bool alike = own != reads.end() && !known.insert({node.reducer, variable.extent.value, own->second}).second;
+            bool alike = own != reads.end() && !known.insert({node.reducer, variable.extent.number(), own->second}).second;
             if (!alike) add(variable, node.reducer);
         }
     }
@@ -256,7 +256,7 @@ Result<OperationProjections> project(Environment& environment, const ProjectedBo
         else if (*box)
             written.push_back(std::move(**box));
     }
-    InlineVector<std::span<const int64_t>, 8> extents;
+    InlineVector<std::span<const Size>, 8> extents;
     for (const ProjectedTensor& input : projected.inputs) extents.push_back(input.extents);
     for (const FootprintFailure& failure : accesses.failures(extents)) {
         constexpr size_t most_errors = 16;
@@ -276,7 +276,7 @@ Result<OperationProjections> project(Environment& environment, const ProjectedBo
     result.outputs.reserve(projected.outputs.size());
     const IndexVariables index = index_variables(body);
     InlineVector<int64_t, 8> index_extents;
-    for (VariableId id : index) index_extents.push_back(body.variable(id).extent.value);
+    for (VariableId id : index) index_extents.push_back(body.variable(id).extent.number());
     IpfEvaluator declarations(environment);
     auto compare = [&](const ProjectedTensor& tensor, const IndexProjection& derived, bool clipped) {
         auto declared = declarations.of(tensor);

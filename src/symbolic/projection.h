@@ -37,10 +37,10 @@ Result<OperationProjections> project(Environment& environment, const ProjectedBo
                                      std::vector<EquationBox>& written);
 
 // The summary of the accesses to one tensor: per dimension the common coefficients, the least offset and the hull.
-IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, std::span<const int64_t> extents);
+IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, std::span<const Size> extents);
 
 // The same of what the left sides write of output number `output`.
-IndexProjection written_projection(const Body& body, int32_t output, std::span<const int64_t> extents);
+IndexProjection written_projection(const Body& body, int32_t output, std::span<const Size> extents);
 
 // The index axes, then one axis a reduction variable; variables of one combiner that read alike are one axis.
 std::vector<IndexAxis> extended_index(const BodyAccesses& accesses);

@@ -38,7 +38,7 @@ BodyAccesses::BodyAccesses(const Body& body)
 
 bool BodyAccesses::is_empty_extent(std::span<const VariableId> variables) const {
     return std::any_of(variables.begin(), variables.end(),
-                       [&](VariableId id) { return body_.variable(id).extent.value <= 0; });
+                       [&](VariableId id) { return body_.variable(id).extent <= 0; });
 }
 
 const ValueRange& BodyAccesses::range(const Access& access, size_t dimension) const {
@@ -134,12 +134,12 @@ void BodyAccesses::walk(NodeId id, int32_t context, bool dead) {
     }
 }
 
-std::vector<FootprintFailure> BodyAccesses::failures(std::span<const std::span<const int64_t>> extents) const {
+std::vector<FootprintFailure> BodyAccesses::failures(std::span<const std::span<const Size>> extents) const {
     std::vector<FootprintFailure> result;
     for (const Access& access : accesses_) {
         if (access.guarded || access.dead) continue;
         for (size_t dimension = 0; dimension < access.coordinates.size(); ++dimension) {
-            int64_t extent = access.tensor >= 0 ? extents[access.tensor][dimension]
+            const Size extent = access.tensor >= 0 ? extents[access.tensor][dimension]
                                                 : body_.extent(body_.local(access.local), access.before + dimension);
             if (auto found = failure(access, dimension, extent)) result.push_back(std::move(*found));
         }
@@ -147,11 +147,11 @@ std::vector<FootprintFailure> BodyAccesses::failures(std::span<const std::span<c
     return result;
 }
 
-std::optional<FootprintFailure> BodyAccesses::failure(const Access& access, size_t dimension, int64_t extent) const {
+std::optional<FootprintFailure> BodyAccesses::failure(const Access& access, size_t dimension, const Size& extent) const {
     const ValueRange& value = range(access, dimension);
     if (value.interval.low >= 0 && value.interval.high < extent) return std::nullopt;
     if (value.data) return std::nullopt;  // indirect: checked when the body runs
-    FootprintFailure failure{access, dimension, value.interval, extent, false, {}, 0};
+    FootprintFailure failure{access, dimension, value.interval, extent.number(), false, {}, 0};
     const auto& conditions = contexts_[static_cast<size_t>(access.context)].conditions;
     if (value.affine && conditions.empty()) {
         failure.outside = true;
@@ -160,9 +160,9 @@ std::optional<FootprintFailure> BodyAccesses::failure(const Access& access, size
         const VariableRanges& ranges = variable_ranges(access);
         for (const auto& [variable, coefficient] : value.affine->terms) {
             const Interval& range = ranges[static_cast<size_t>(variable)];
-            failure.point.emplace_back(variable, (coefficient > 0) == above ? range.high : range.low);
+            failure.point.emplace_back(variable, ((coefficient > 0) == above ? range.high : range.low).number());
         }
-        failure.coordinate = above ? value.interval.high : value.interval.low;
+        failure.coordinate = (above ? value.interval.high : value.interval.low).number();
         return failure;
     }
     if (enumerate(access, dimension, failure)) return std::nullopt;

@@ -67,7 +67,7 @@ public:
     bool exhausted() const { return budget_ < 0; }
     // Every unguarded read that may leave its tensor, by inputs' extents. Coordinates that depend on tensors are
     // checked when the body runs.
-    std::vector<FootprintFailure> failures(std::span<const std::span<const int64_t>> extents) const;
+    std::vector<FootprintFailure> failures(std::span<const std::span<const Size>> extents) const;
 
 private:
     void walk(NodeId id, int32_t context, bool dead);
@@ -75,7 +75,7 @@ private:
     void record(NodeId id, int32_t context, bool dead);
     int32_t under(int32_t context, NodeId condition, bool holds);
     bool is_empty_extent(std::span<const VariableId> variables) const;
-    std::optional<FootprintFailure> failure(const Access& access, size_t dimension, int64_t extent) const;
+    std::optional<FootprintFailure> failure(const Access& access, size_t dimension, const Size& extent) const;
     bool enumerate(const Access& access, size_t dimension, FootprintFailure& failure) const;
 
     const Body& body_;

@@ -22,6 +22,7 @@ Diagnostic cover_error(const Environment& environment, const ProjectedBody& body
 }
 
 std::string printed(std::span<const int64_t> point) { return fmt::format("[{}]", fmt::join(point, ", ")); }
+std::string printed(const Corner& corner) { return printed(std::span<const int64_t>(numbers_of(corner))); }
 
 std::string printed(const Box& box) { return fmt::format("{} .. {}", printed(box.start), printed(box.end)); }
 
@@ -34,7 +35,7 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
     const ProjectedTensor& output = projected.outputs[static_cast<size_t>(equation.output)];
     EquationBox written{projected.references[static_cast<size_t>(equation.output)], {}, projected.places[number]};
     for (VariableId id : equation.variables)
-        if (body.variable(id).extent.value <= 0) return std::nullopt;
+        if (body.variable(id).extent <= 0) return std::nullopt;
     InlineVector<bool, 16> used(body.variables.size(), false);
     for (size_t i = 0; i < equation.left.size(); ++i) {
         const ValueRange& value = ranges.of(equation.left[i]);
@@ -48,22 +49,22 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
             return fail(std::move(diagnostic));
         }
         for (const auto& [variable, coefficient] : value.affine->terms)
-            if (body.variable(variable).extent.value > 1) used[static_cast<size_t>(variable)] = true;
+            if (body.variable(variable).extent > 1) used[static_cast<size_t>(variable)] = true;
         written.box.start.push_back(value.interval.low);
         written.box.end.push_back(value.interval.high + 1);
-        int64_t extent = output.extents[i];
+        const Size& extent = output.extents[i];
         if (value.interval.low < 0 || value.interval.high >= extent) {
             Diagnostic diagnostic =
                 cover_error(environment, projected, number,
                             fmt::format("'{}' is written outside its shape in dimension {}", output.name, i));
-            diagnostic.expected = fmt::format("coordinates in 0 .. {}", extent - 1);
-            diagnostic.found = fmt::format("{} .. {}", value.interval.low, value.interval.high);
+            diagnostic.expected = fmt::format("coordinates in 0 .. {}", (extent - 1).number());
+            diagnostic.found = fmt::format("{} .. {}", value.interval.low.number(), value.interval.high.number());
             return fail(std::move(diagnostic));
         }
     }
     for (VariableId id : equation.variables) {
         const Variable& variable = body.variable(id);
-        if (variable.extent.value <= 1 || used[static_cast<size_t>(id)]) continue;
+        if (variable.extent <= 1 || used[static_cast<size_t>(id)]) continue;
         Diagnostic diagnostic =
             cover_error(environment, projected, number,
                         fmt::format("'{}' is written once for each value of axis '{}'", output.name, variable.name));
@@ -90,7 +91,7 @@ Diagnostic left_fault(const Environment& environment, std::span<const LeftSide> 
         const size_t side = odd == sides.end() ? 0 : static_cast<size_t>(odd - sides.begin());
         Diagnostic diagnostic = environment.diagnostic("symbolic.cover", *of(side),
                                                        fmt::format("not every element of '{}' is written", output));
-        diagnostic.found = fmt::format("nothing writes {}", printed(fault.element));
+        diagnostic.found = fmt::format("nothing writes {}", printed(std::span<const int64_t>(fault.element)));
         diagnostic.remedy = odd == sides.end() ? "add an equation for the rest" : gap_remedy(*odd);
         diagnostic.params.emplace_back("output", output);
         return diagnostic;
@@ -100,7 +101,7 @@ Diagnostic left_fault(const Environment& environment, std::span<const LeftSide> 
         "symbolic.cover", *of(fault.equations.back()),
         itself ? fmt::format("'{}' is written twice at one element", output)
                : fmt::format("two equations write the same elements of '{}'", output));
-    diagnostic.found = fmt::format("{} is written by {}", printed(fault.element),
+    diagnostic.found = fmt::format("{} is written by {}", printed(std::span<const int64_t>(fault.element)),
                                    itself ? "two points of the index and the blocks around it" : "both");
     diagnostic.remedy = itself ? "write each element at one point: of two axes in a coordinate, the one has the other's "
                                  "extent for its factor"

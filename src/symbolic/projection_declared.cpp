@@ -212,7 +212,7 @@ private:
             coefficients[axis++] = fixed_start(entries[i], *entries[i].place);
             int64_t offset = offsets && !(*offsets)[i].whole ? fixed_start((*offsets)[i], ipf.offset->place) : 0;
             int64_t extent = !extents              ? 1
-                             : (*extents)[i].whole ? tensor_.extents[i]
+                             : (*extents)[i].whole ? tensor_.extents[i].value()
                                                    : fixed_start((*extents)[i], ipf.extents->place);
             add_row(coefficients, offset, extent, *entries[i].place);
         }
@@ -427,7 +427,7 @@ IndexProjection projection_by_name(const Environment& environment, const BoundTe
         result.projection.push_zeros(axes);
         if (axis_of[i] >= 0) result.projection[i][static_cast<size_t>(axis_of[i])] = 1;
         result.offset.push_back(0);
-        result.shape.push_back(axis_of[i] == -1 ? tensor.type.shape[i].value : 1);
+        result.shape.push_back(axis_of[i] == -1 ? tensor.type.shape[i].value() : 1);
         result.whole.push_back(axis_of[i] == -1);
     }
     return result;
@@ -505,7 +505,7 @@ Result<DeclaredProjections> declared_projections(Environment& environment) {
                                : listed          ? fmt::format("{}{}", axis.name, i)
                                                  : axis.name;
             result.projections.index.push_back({std::move(name), axis.extents[i], std::nullopt});
-            index.push_back(axis.extents[i].value);
+            index.push_back(axis.extents[i].value());
         }
     auto add = [&](const TensorSpec& spec, const BoundTensor& tensor, std::vector<IndexProjection>& to) {
         if (!spec.ipf) {

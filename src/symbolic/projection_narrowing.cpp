@@ -34,14 +34,15 @@ ScalarOp mirrored(ScalarOp op) {
 }
 
 // Cuts `range` to the v with  c * v + k  op  0,  c > 0.
-void cut(Interval& range, ScalarOp op, int64_t c, int64_t k) {
-    int64_t below = k == INT64_MIN ? INT64_MAX : floor_divide(-k, c);  // greatest v with c v + k <= 0
-    int64_t above = k == INT64_MIN ? INT64_MAX : ceil_divide(-k, c);   // least v with c v + k >= 0
+void cut(Interval& range, ScalarOp op, int64_t c, const Size& k) {
+    const bool far = k.number() == INT64_MIN;
+    const Size below = far ? Size(INT64_MAX) : floor_divide(-k, c);  // greatest v with c v + k <= 0
+    const Size above = far ? Size(INT64_MAX) : ceil_divide(-k, c);   // least v with c v + k >= 0
     bool divides = below == above;
     switch (op) {
-    case ScalarOp::less: range.high = std::min(range.high, above == INT64_MIN ? INT64_MIN : above - 1); break;
+    case ScalarOp::less: range.high = std::min(range.high, above.number() == INT64_MIN ? above : above - 1); break;
     case ScalarOp::less_equal: range.high = std::min(range.high, below); break;
-    case ScalarOp::greater: range.low = std::max(range.low, below == INT64_MAX ? INT64_MAX : below + 1); break;
+    case ScalarOp::greater: range.low = std::max(range.low, below.number() == INT64_MAX ? below : below + 1); break;
     case ScalarOp::greater_equal: range.low = std::max(range.low, above); break;
     case ScalarOp::equal:
         if (!divides)
@@ -116,7 +117,7 @@ bool RangeEvaluator::narrow_value(NodeId id, ScalarOp op, const Interval& bound,
 
 // difference op 0
 bool RangeEvaluator::narrow(LinearForm<VariableId> difference, ScalarOp op, VariableRegion& region) {
-    auto is_lowest = [](const auto& term) { return term.second == INT64_MIN; };
+    auto is_lowest = [](const auto& term) { return term.second.number() == INT64_MIN; };
     if (difference.terms.empty() || std::ranges::any_of(difference.terms, is_lowest)) return false;
     if (difference.terms[0].second < 0) {
         auto negated = linear_sum({}, difference, -1);
@@ -125,10 +126,10 @@ bool RangeEvaluator::narrow(LinearForm<VariableId> difference, ScalarOp op, Vari
         op = mirrored(op);
     }
     int64_t factor = 0;
-    for (const auto& [variable, coefficient] : difference.terms) factor = std::gcd(factor, coefficient);
-    const int64_t constant = std::exchange(difference.constant, 0);
-    for (auto& [variable, coefficient] : difference.terms) coefficient /= factor;
-    if (difference.terms.size() == 1) {
+    for (const auto& [variable, coefficient] : difference.terms) factor = std::gcd(factor, coefficient.factor());
+    const Size constant = std::exchange(difference.constant, 0);
+    for (auto& [variable, coefficient] : difference.terms) coefficient = floor_divide(coefficient, factor);
+    if (difference.terms.size() == 1 && difference.terms[0].second.same_as(1)) {
         cut(region.ranges[static_cast<size_t>(difference.terms[0].first)], op, factor, constant);
         return true;
     }

@@ -21,7 +21,7 @@ public:
 private:
     std::optional<int64_t> evaluate(const Node& node) {
         switch (node.kind) {
-        case Node::Kind::integer: return node.integer;
+        case Node::Kind::integer: return node.integer.value();
         case Node::Kind::variable: return point_[static_cast<size_t>(node.index)];
         case Node::Kind::cast: return is_whole(body_.node(node.operands[0]).dtype) ? fitting(of(node.operands[0]), node.dtype)
                                                                                    : std::nullopt;

@@ -76,7 +76,7 @@ bool VariableRegion::is_empty() const {
 VariableRegion full_region(const Body& body) {
     VariableRegion region;
     region.ranges.reserve(body.variables.size());
-    for (const Variable& variable : body.variables) region.ranges.push_back(Interval::below(variable.extent.value));
+    for (const Variable& variable : body.variables) region.ranges.push_back(Interval::below(variable.extent));
     return region;
 }
 
@@ -90,9 +90,9 @@ Interval RangeEvaluator::interval(const LinearForm<VariableId>& form) const {
     Interval narrow = plain;
     for (const VariableRegion::Sum& sum : region_.sums) {
         for (const auto& [variable, coefficient] : sum.form.terms) {
-            const int64_t wanted = form.coefficient(variable);
-            if (wanted == 0 || wanted == INT64_MIN || wanted % coefficient != 0) continue;
-            const int64_t factor = wanted / coefficient;
+            const Size wanted = form.coefficient(variable);
+            if (wanted.same_as(0) || wanted.number() == INT64_MIN || !divides(coefficient, wanted)) continue;
+            const Size factor = floor_divide(wanted, coefficient);
             if (const auto rest = linear_sum(form, sum.form, -factor))
                 narrow = intersection(narrow, Interval::point(factor) * sum.values + over_ranges(*rest));
         }
@@ -206,7 +206,7 @@ ValueRange RangeEvaluator::divided(ScalarOp op, const ValueRange& a, const Value
     bool quotient = op == ScalarOp::floor_divide;
     if (!quotient && x.low >= 0 && x.high < y.low) return a;
     if (y.is_point() && y.low > 0 && a.affine) {
-        const int64_t divisor = y.low;
+        const Size divisor = y.low;
         SteppedForm form = quotient_form(*a.affine, divisor);
         if (interval(form.base).within(0, divisor - 1))
             return exact(quotient ? std::move(form.rest) : std::move(form.base));
@@ -253,15 +253,15 @@ ValueRange RangeEvaluator::converted(const ValueRange& value, DType from, DType 
         }
         if (to != DType::float64) return reals({}, value.data);
         const Interval& x = value.interval;
-        if (std::abs(static_cast<double>(x.low)) > exact_integers ||
-            std::abs(static_cast<double>(x.high)) > exact_integers)
+        if (std::abs(static_cast<double>(x.low.value())) > exact_integers ||
+            std::abs(static_cast<double>(x.high.value())) > exact_integers)
             return reals({}, value.data);
-        return reals({static_cast<double>(x.low), static_cast<double>(x.high)}, value.data);
+        return reals({static_cast<double>(x.low.value()), static_cast<double>(x.high.value())}, value.data);
     }
     Interval limits = to == DType::uint64 ? Interval{0, highest} : interval_of(to);
     if (is_float(from)) {  // truncates and saturates
         if (!value.real.known()) return unknown(to, value.data);
-        auto integer = [&](double v) {
+        auto integer = [&](double v) -> Size {
             if (v <= static_cast<double>(limits.low)) return limits.low;
             if (v >= static_cast<double>(limits.high)) return limits.high;
             return static_cast<int64_t>(std::trunc(v));
@@ -293,10 +293,10 @@ ValueRange RangeEvaluator::selection(const Node& node) {
 }
 
 ValueRange RangeEvaluator::reduction(const Node& node) {
-    std::optional<int64_t> terms = 1;
+    std::optional<Size> terms = 1;
     bool filtered = node.operands.size() == 2;
     for (VariableId variable : node.variables) {
-        terms = checked_multiply(*terms, std::max<int64_t>(body_.variable(variable).extent.value, 0));
+        terms = checked_multiply(*terms, std::max<Size>(body_.variable(variable).extent, 0));
         if (!terms) return unknown(node.dtype, true);
     }
     if (*terms == 0) return unknown(node.dtype, true);
@@ -308,7 +308,7 @@ ValueRange RangeEvaluator::reduction(const Node& node) {
     case Reducer::minimum:
     case Reducer::maximum: return filtered ? unknown(node.dtype, data) : integers(term.interval, data);
     case Reducer::sum: {
-        const Interval sum = term.interval * Interval{filtered ? 0 : *terms, *terms};
+        const Interval sum = term.interval * Interval{filtered ? Size(0) : *terms, *terms};
         return sum.known() ? fitting(integers(sum, data), node.dtype) : unknown(node.dtype, data);
     }
     default: return unknown(node.dtype, true);

@@ -1,3 +1,4 @@
+#include "symbolic/size_tensors.h"
 #include "symbolic/session.h"
 
 #include <fmt/format.h>
@@ -498,7 +499,7 @@ TensorId Session::add_constant(std::string name, TensorData data) {
 
 TensorId Session::add_sizes(std::string name, const std::vector<Size>& sizes) {
     TensorData data(DType::int64, {static_cast<int64_t>(sizes.size())});
-    for (size_t i = 0; i < sizes.size(); ++i) data.set_integer(static_cast<int64_t>(i), sizes[i].value);
+    for (size_t i = 0; i < sizes.size(); ++i) data.set_integer(static_cast<int64_t>(i), sizes[i].number());
     TensorId tensor = state_->add_constant(std::move(name), std::move(data));
     bool named = std::any_of(sizes.begin(), sizes.end(), [](const Size& size) { return size.named(); });
     if (named) state_->sizes.emplace(tensor, sizes);
@@ -559,6 +560,7 @@ Graph Session::finish(std::vector<TensorId> outputs) {
     state_->graph.outputs = std::move(outputs);
     for (TensorId input : state_->deciding_inputs)
         state_->graph.tensors[static_cast<size_t>(input)].constant = state_->offered.at(input).clone();
+    if (RecordingFacts::is_on()) compute_size_tensors(*state_);
     Graph result = prune(state_->graph);
     state_.reset();
     return result;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "symbolic/size_arithmetic.h"
+#include "zspace/size.h"
 #include "zspace/checked.h"
 
 namespace heddle {
@@ -16,14 +16,18 @@ using Followed = std::optional<Size>;
 
 class Interpreter {
 public:
-    Interpreter(const Body& body, const SizeEvaluation& evaluation)
+    Interpreter(const Body& body, SizeEvaluation& evaluation)
         : body_(body), evaluation_(evaluation), values_(body.variables.size(), 0) {}
 
     void run(const BodyEquation& equation) {
         over(equation.variables, [&] {
             auto offset = left_offset(equation);
-            if (offset) store(equation, *offset);
+            if (offset)
+                store(equation, *offset);
+            else
+                evaluation_.lost = true;
         });
+        evaluation_.lost |= steps_ <= 0;
     }
 
 private:
@@ -35,7 +39,7 @@ private:
         }
         auto variable = static_cast<size_t>(variables[position]);
         int64_t before = values_[variable];
-        for (int64_t value = 0; value < body_.variables[variable].extent.value && steps_ > 0; ++value) {
+        for (int64_t value = 0; value < body_.variables[variable].extent.value() && steps_ > 0; ++value) {
             values_[variable] = value;
             over(variables, visit, position + 1);
         }
@@ -49,8 +53,8 @@ private:
         int64_t offset = 0;
         for (size_t dimension = 0; dimension < shape.size(); ++dimension) {
             Followed coordinate = value(coordinates[dimension]);
-            if (!coordinate || coordinate->value < 0 || coordinate->value >= shape[dimension]) return std::nullopt;
-            offset = offset * shape[dimension] + coordinate->value;
+            if (!coordinate || coordinate->value() < 0 || coordinate->value() >= shape[dimension]) return std::nullopt;
+            offset = offset * shape[dimension] + coordinate->value();
         }
         return offset;
     }
@@ -66,19 +70,22 @@ private:
         Followed result = value(equation.value);
         Size& element = (*output.sizes)[static_cast<size_t>(offset)];
         element = output.data->integer_at(offset);
-        if (result && result->value == element.value) element = *result;
+        if (result && result->number() == element.number())
+            element = *result;
+        else
+            evaluation_.lost = true;
     }
 
     Followed value(NodeId id) {
         if (!spend()) return std::nullopt;
         const Node& node = body_.node(id);
         switch (node.kind) {
-        case Node::Kind::integer: return Size(node.integer, node.origin);
+        case Node::Kind::integer: return node.integer;
         case Node::Kind::variable: return Size(values_[static_cast<size_t>(node.index)]);
         case Node::Kind::cast: return is_integer(node.dtype) || is_bool(node.dtype) ? cast(node) : std::nullopt;
         case Node::Kind::select: {
             Followed condition = value(node.operands[0]);
-            return condition ? value(node.operands[condition->value != 0 ? 1 : 2]) : std::nullopt;
+            return condition ? value(node.operands[*condition != 0 ? 1 : 2]) : std::nullopt;
         }
         case Node::Kind::read:
         case Node::Kind::guarded_read: return read(node);
@@ -92,11 +99,11 @@ private:
     Followed cast(const Node& node) {
         Followed operand = value(node.operands[0]);
         if (!operand) return operand;
-        if (is_bool(node.dtype)) return Size(operand->value != 0);
+        if (is_bool(node.dtype)) return Size(*operand != 0);
         // A cast that changes the number is no longer the size that it was.
         int bits = info(node.dtype).bits;
         bool fits = bits == 64 ||
-                    (operand->value >= -(int64_t{1} << (bits - 1)) && operand->value < (int64_t{1} << (bits - 1)));
+                    (*operand >= -(int64_t{1} << (bits - 1)) && *operand < (int64_t{1} << (bits - 1)));
         return fits ? operand : std::nullopt;
     }
 
@@ -115,7 +122,7 @@ private:
         for (NodeId operand : node.operands) {
             Followed coordinate = value(operand);
             if (!coordinate) return std::nullopt;
-            coordinates.push_back(coordinate->value);
+            coordinates.push_back(coordinate->value());
         }
         for (size_t i = 0; i < coordinates.size(); ++i) {
             int64_t& variable = values_[static_cast<size_t>(local.variables[i])];
@@ -135,7 +142,7 @@ private:
             if (node.operands.size() > 1) {
                 Followed kept = value(node.operands[1]);
                 followed = kept.has_value();
-                if (!followed || kept->value == 0) return;
+                if (!followed || *kept == 0) return;
             }
             Followed term = value(node.operands[0]);
             if (term && result) term = combine(node.reducer, *result, *term);
@@ -147,12 +154,12 @@ private:
 
     static Followed combine(Reducer reducer, const Size& a, const Size& b) {
         switch (reducer) {
-        case Reducer::sum: return sum_of_sizes(a, b);
-        case Reducer::product: return product_of_sizes(a, b);
+        case Reducer::sum: return checked_add(a, b);
+        case Reducer::product: return checked_multiply(a, b);
         case Reducer::minimum: return minimum(a, b);
         case Reducer::maximum: return maximum(a, b);
-        case Reducer::any: return Size(a.value != 0 || b.value != 0);
-        case Reducer::all: return Size(a.value != 0 && b.value != 0);
+        case Reducer::any: return Size(a != 0 || b != 0);
+        case Reducer::all: return Size(a != 0 && b != 0);
         default: return std::nullopt;
         }
     }
@@ -167,40 +174,40 @@ private:
 
     static Followed unary(ScalarOp op, const Size& a) {
         switch (op) {
-        case ScalarOp::negate: return difference_of_sizes(0, a);
-        case ScalarOp::absolute: return a.value >= 0 ? Followed(a) : difference_of_sizes(0, a);
-        case ScalarOp::logical_not: return Size(a.value == 0);
-        case ScalarOp::sign: return Size((a.value > 0) - (a.value < 0));
+        case ScalarOp::negate: return checked_subtract(0, a);
+        case ScalarOp::absolute: return a >= 0 ? Followed(a) : checked_subtract(0, a);
+        case ScalarOp::logical_not: return Size(a == 0);
+        case ScalarOp::sign: return Size((a > 0) - (a < 0));
         default: return std::nullopt;
         }
     }
 
     static Followed binary(ScalarOp op, const Size& a, const Size& b) {
         switch (op) {
-        case ScalarOp::add: return sum_of_sizes(a, b);
-        case ScalarOp::subtract: return difference_of_sizes(a, b);
-        case ScalarOp::multiply: return product_of_sizes(a, b);
-        case ScalarOp::floor_divide: return b.value == 0 ? Followed(Size(0)) : quotient_of_sizes(a, b);
+        case ScalarOp::add: return checked_add(a, b);
+        case ScalarOp::subtract: return checked_subtract(a, b);
+        case ScalarOp::multiply: return checked_multiply(a, b);
+        case ScalarOp::floor_divide: return b == 0 ? Followed(Size(0)) : checked_floor_divide(a, b);
         case ScalarOp::truncate_divide:
-            if (b.value == 0) return Size(0);
-            return (a.value >= 0) == (b.value > 0) ? quotient_of_sizes(a, b) : std::nullopt;
-        case ScalarOp::modulo: return b.value == 0 ? Followed(Size(0)) : remainder_of_sizes(a, b);
+            if (b == 0) return Size(0);
+            return (a >= 0) == (b > 0) ? checked_floor_divide(a, b) : std::nullopt;
+        case ScalarOp::modulo: return b == 0 ? Followed(Size(0)) : checked_floor_modulo(a, b);
         case ScalarOp::minimum: return minimum(a, b);
         case ScalarOp::maximum: return maximum(a, b);
-        case ScalarOp::equal: return Size(a.value == b.value);
-        case ScalarOp::not_equal: return Size(a.value != b.value);
-        case ScalarOp::less: return Size(a.value < b.value);
-        case ScalarOp::less_equal: return Size(a.value <= b.value);
-        case ScalarOp::greater: return Size(a.value > b.value);
-        case ScalarOp::greater_equal: return Size(a.value >= b.value);
-        case ScalarOp::logical_and: return Size(a.value != 0 && b.value != 0);
-        case ScalarOp::logical_or: return Size(a.value != 0 || b.value != 0);
+        case ScalarOp::equal: return Size(a == b);
+        case ScalarOp::not_equal: return Size(a != b);
+        case ScalarOp::less: return Size(a < b);
+        case ScalarOp::less_equal: return Size(a <= b);
+        case ScalarOp::greater: return Size(a > b);
+        case ScalarOp::greater_equal: return Size(a >= b);
+        case ScalarOp::logical_and: return Size(a != 0 && b != 0);
+        case ScalarOp::logical_or: return Size(a != 0 || b != 0);
         default: return std::nullopt;
         }
     }
 
     const Body& body_;
-    const SizeEvaluation& evaluation_;
+    SizeEvaluation& evaluation_;
     std::vector<int64_t> values_;
     int64_t steps_ = most_size_steps;
 };
@@ -208,7 +215,8 @@ private:
 bool has_origin(const Body& body, const SizeEvaluation& evaluation) {
     return std::any_of(evaluation.inputs.begin(), evaluation.inputs.end(),
                        [](const auto& input) { return input.sizes; }) ||
-           std::any_of(body.nodes.begin(), body.nodes.end(), [](const Node& node) { return node.origin != nullptr; });
+           std::ranges::any_of(body.nodes, [](const Node& node) { return node.integer.named(); }) ||
+           std::ranges::any_of(body.variables, [](const Variable& variable) { return variable.extent.named(); });
 }
 
 }  // namespace
@@ -217,6 +225,11 @@ void evaluate_sizes(const Body& body, SizeEvaluation& evaluation) {
     if (!has_origin(body, evaluation)) return;
     Interpreter interpreter(body, evaluation);
     for (const BodyEquation& equation : body.equations) interpreter.run(equation);
+    if (!evaluation.lost) return;
+    for (const SizeEvaluation::Input& input : evaluation.inputs) {
+        if (input.sizes) std::ranges::for_each(*input.sizes, &Size::value);
+    }
+    for (const Node& node : body.nodes) node.integer.value();
 }
 
 }  // namespace heddle

@@ -23,10 +23,11 @@ struct SizeEvaluation {
     };
     std::vector<Input> inputs;
     std::vector<Output> outputs;
+    bool lost = false;  // something that is computed from named dimensions is a plain number
 };
 
 // Puts the origins of the elements that `body` writes into the outputs' sizes. What cannot be followed (floats, too
-// much work, a result that differs from the number) stays a plain number.
+// much work, a result that differs from the number) stays a plain number, and so do the sizes that it comes from.
 void evaluate_sizes(const Body& body, SizeEvaluation& evaluation);
 
 }  // namespace heddle

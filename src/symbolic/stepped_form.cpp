@@ -2,14 +2,14 @@
 
 namespace heddle {
 
-SteppedForm quotient_form(const LinearForm<expr::VariableId>& form, int64_t divisor) {
+SteppedForm quotient_form(const LinearForm<expr::VariableId>& form, const Size& divisor) {
     SteppedForm made{.coefficient = 1, .divisor = divisor};
     // Terms that the divisor divides come out.
     made.rest.constant = floor_divide(form.constant, divisor);
     made.base.constant = floor_modulo(form.constant, divisor);
     for (const auto& [variable, coefficient] : form.terms) {
-        if (coefficient % divisor == 0)
-            made.rest.terms.emplace_back(variable, coefficient / divisor);
+        if (divides(divisor, coefficient))
+            made.rest.terms.emplace_back(variable, floor_divide(coefficient, divisor));
         else
             made.base.terms.emplace_back(variable, coefficient);
     }
@@ -23,7 +23,7 @@ SteppedForm remainder_of(const SteppedForm& quotient) {
 std::optional<SteppedForm> stepped_form_of(ScalarOp op, const SteppedForm& a, const SteppedForm& b) {
     const bool one = a.coefficient == 0 || b.coefficient == 0 || (a.divisor == b.divisor && a.base == b.base);
     if (!one) return std::nullopt;
-    std::optional<int64_t> coefficient;
+    std::optional<Size> coefficient;
     switch (op) {
     case ScalarOp::add: coefficient = checked_add(a.coefficient, b.coefficient); break;
     case ScalarOp::subtract: coefficient = checked_subtract(a.coefficient, b.coefficient); break;

@@ -12,13 +12,13 @@ namespace heddle {
 
 struct SteppedForm {
     LinearForm<expr::VariableId> rest;
-    int64_t coefficient = 0;  // 0: the form is the rest alone
+    Size coefficient = 0;  // 0: the form is the rest alone
     LinearForm<expr::VariableId> base;
-    int64_t divisor = 1;  // > 0
+    Size divisor = 1;  // > 0
 };
 
 // floor(form / divisor), and what that leaves of the form.
-SteppedForm quotient_form(const LinearForm<expr::VariableId>& form, int64_t divisor);
+SteppedForm quotient_form(const LinearForm<expr::VariableId>& form, const Size& divisor);
 SteppedForm remainder_of(const SteppedForm& quotient);
 
 // Of a sum, a difference, or a multiple. Nothing if two different quotients are in it, or on overflow.
@@ -32,9 +32,9 @@ Interval interval_of(const SteppedForm& form, RangeOf range_of) {
     Interval values = range_of(form.rest) + Interval::point(form.coefficient) * quotient;
     // base = divisor * quotient + remainder: a multiple of the base that is in the rest goes with the quotient.
     for (const auto& [variable, factor] : form.base.terms) {
-        const int64_t held = form.rest.coefficient(variable);
-        if (held == 0 || factor == 0 || held == INT64_MIN || held % factor != 0) continue;
-        const int64_t multiple = held / factor;
+        const Size held = form.rest.coefficient(variable);
+        if (held.same_as(0) || held.number() == INT64_MIN || !divides(factor, held)) continue;
+        const Size multiple = floor_divide(held, factor);
         const auto rest = linear_sum(form.rest, form.base, -multiple);
         const auto scaled = checked_multiply(multiple, form.divisor);
         const auto coefficient = scaled ? checked_add(*scaled, form.coefficient) : std::nullopt;

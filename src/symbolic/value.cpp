@@ -79,7 +79,7 @@ bool Value::operator==(const Value& other) const {
     switch (kind()) {
     case Kind::none: return true;
     case Kind::boolean: return boolean() == other.boolean();
-    case Kind::integer: return integer() == other.integer();
+    case Kind::integer: return size() == other.size();
     case Kind::real: return real() == other.real();
     case Kind::text: return text() == other.text();
     case Kind::dtype: return dtype() == other.dtype();

@@ -73,8 +73,8 @@ public:
     static Value none() { return {}; }
     static Value of(bool value) { return Value(Kind::boolean, {.boolean = value}); }
     static Value of(Size value) {
-        Value result(Kind::integer, {.integer = value.value});
-        result.shared_ = std::move(value.origin);
+        Value result(Kind::integer, {.integer = value.number()});
+        result.shared_ = {std::shared_ptr<const void>(), value.origin()};  // which is nobody's
         return result;
     }
     static Value of(int64_t value) { return Value(Kind::integer, {.integer = value}); }
@@ -112,8 +112,8 @@ public:
 
     // Each asks for its own kind: the caller has looked.
     bool boolean() const { return scalar_.boolean; }
-    Size size() const { return {scalar_.integer, std::static_pointer_cast<const Origin>(shared_)}; }
-    int64_t integer() const { return scalar_.integer; }
+    Size size() const { return {scalar_.integer, static_cast<OriginPointer>(shared_.get())}; }
+    int64_t integer() const { return size().value(); }
     double real() const { return scalar_.real; }
     const std::string& text() const { return *static_cast<const std::string*>(shared_.get()); }
     DType dtype() const { return scalar_.dtype; }

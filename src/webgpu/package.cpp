@@ -135,7 +135,7 @@ private:
         for (const plan::Batch& launches : plan_.run) {
             for (const Launch& launch : launches) {
                 int64_t& most = scratch[launch.tree];
-                most = std::max(most, launch.scratch_bytes);
+                most = std::max(most, launch.scratch_bytes.number());
                 names_.try_emplace(launch.tree, launch.name);
             }
         }
@@ -214,7 +214,7 @@ private:
                  .remedy = "smaller sizes",
                  .params = {{"launch", launch.name}}});
         }
-        if (auto fine = backends::check_wgsl_integers(tree, launch.numbers); !fine) return fine;
+        if (auto fine = backends::check_wgsl_integers(tree, numbers_of(launch.numbers)); !fine) return fine;
         for (int64_t value : values) package_.launches.push_back(static_cast<uint32_t>(static_cast<int32_t>(value)));
         package_.launches.resize(
             static_cast<size_t>(round_up(static_cast<int64_t>(package_.launches.size()), uniform_alignment)));

@@ -18,7 +18,7 @@ bool Box::is_empty() const {
     return false;
 }
 
-int64_t Box::extent(size_t dimension) const {
+Size Box::extent(size_t dimension) const {
     return checked_subtract(end[dimension], start[dimension]).value_or(INT64_MAX);
 }
 
@@ -28,11 +28,16 @@ Corner Box::shape() const {
     return extents;
 }
 
-int64_t Box::volume() const {
+Size Box::volume() const {
     if (is_empty()) return 0;
-    int64_t volume = 1;
+    Size volume = 1;
     for (size_t d = 0; d < rank(); d++) volume = checked_multiply(volume, extent(d)).value_or(INT64_MAX);
     return volume;
+}
+
+bool Box::operator<(const Box& other) const {
+    const auto numbers = [](const Box& box) { return std::pair(numbers_of(box.start), numbers_of(box.end)); };
+    return numbers(*this) < numbers(other);
 }
 
 bool contains(const Box& outer, const Box& inner) {
@@ -72,7 +77,7 @@ Box hull(const Box& a, const Box& b) {
 std::string text(const Box& box) {
     std::string dimensions;
     for (size_t d = 0; d < box.rank(); d++)
-        dimensions += fmt::format("{}{}:{}", d ? ", " : "", box.start[d], box.end[d]);
+        dimensions += fmt::format("{}{}:{}", d ? ", " : "", box.start[d].number(), box.end[d].number());
     return "[" + dimensions + "]";
 }
 
@@ -82,7 +87,7 @@ std::optional<std::pair<size_t, size_t>> overlapping(std::span<const Box> boxes)
     size_t axis = 0, most = 0;
     for (size_t d = 0; d < boxes[0].rank(); d++) {
         std::vector<int64_t> starts;
-        for (const Box& box : boxes) starts.push_back(box.start[d]);
+        for (const Box& box : boxes) starts.push_back(box.start[d].number());
         std::ranges::sort(starts);
         const auto distinct = static_cast<size_t>(std::unique(starts.begin(), starts.end()) - starts.begin());
         if (distinct > most) most = distinct, axis = d;
@@ -99,8 +104,8 @@ std::optional<std::pair<size_t, size_t>> overlapping(std::span<const Box> boxes)
     return std::nullopt;
 }
 
-int64_t total_volume(std::span<const Box> boxes) {
-    int64_t total = 0;
+Size total_volume(std::span<const Box> boxes) {
+    Size total = 0;
     for (const Box& box : boxes) total = checked_add(total, box.volume()).value_or(INT64_MAX);
     return total;
 }

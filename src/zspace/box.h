@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "support/inline_vector.h"
+#include "zspace/size.h"
 
 namespace heddle {
 
-using Corner = InlineVector<int64_t, 6>;  // a coordinate a dimension
+using Corner = InlineVector<Size, 6>;  // a coordinate a dimension
 
 // start <= point < end in each dimension; one of no dimensions is one point.
 struct Box {
@@ -21,11 +22,11 @@ struct Box {
     static Box whole(Corner extents);
     size_t rank() const { return start.size(); }
     bool is_empty() const;
-    int64_t extent(size_t dimension) const;  // saturated, as these are
+    Size extent(size_t dimension) const;  // saturated, as these are
     Corner shape() const;
-    int64_t volume() const;
+    Size volume() const;
     bool operator==(const Box&) const = default;
-    auto operator<=>(const Box&) const = default;
+    bool operator<(const Box& other) const;  // by their numbers here: some order
 };
 
 // Of one rank.
@@ -38,6 +39,6 @@ std::string text(const Box& box);                   // "[0:10, 5:8]"
 // Two of the boxes, none of them empty, that share a point: a sweep along the dimension in which they differ most.
 std::optional<std::pair<size_t, size_t>> overlapping(std::span<const Box> boxes);
 // The sum of the volumes, saturated. Disjoint boxes inside of another fill it if it is that one's volume.
-int64_t total_volume(std::span<const Box> boxes);
+Size total_volume(std::span<const Box> boxes);
 
 }  // namespace heddle

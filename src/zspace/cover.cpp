@@ -19,14 +19,14 @@ bool overlap_at(const Box& a, const Box& b, size_t dimension) {
 }
 
 // The dimension with the most borders inside the region, and the middle one of these; nothing: no border is inside.
-std::optional<std::pair<size_t, int64_t>> best_split(const Part& part, std::span<const Box> boxes) {
-    std::vector<int64_t> best;
+std::optional<std::pair<size_t, Size>> best_split(const Part& part, std::span<const Box> boxes) {
+    std::vector<Size> best;
     size_t best_dimension = 0;
     for (size_t dimension = 0; dimension < part.region.start.size(); dimension++) {
-        int64_t start = part.region.start[dimension], end = part.region.end[dimension];
-        std::vector<int64_t> borders;
+        const Size start = part.region.start[dimension], end = part.region.end[dimension];
+        std::vector<Size> borders;
         for (size_t number : part.boxes) {
-            for (int64_t border : {boxes[number].start[dimension], boxes[number].end[dimension]}) {
+            for (const Size& border : {boxes[number].start[dimension], boxes[number].end[dimension]}) {
                 if (border > start && border < end) borders.push_back(border);
             }
         }
@@ -36,7 +36,7 @@ std::optional<std::pair<size_t, int64_t>> best_split(const Part& part, std::span
     }
     if (best.empty()) return std::nullopt;
     auto middle = best.begin() + static_cast<std::ptrdiff_t>(best.size() / 2);
-    std::nth_element(best.begin(), middle, best.end());
+    std::ranges::nth_element(best, middle, {}, &Size::number);
     return std::pair(best_dimension, *middle);
 }
 

@@ -28,7 +28,7 @@ LinearSolution solution_for(int64_t factor, int64_t period = 0);
 // The atom of a form  atom + constant: it is what the form is less the constant. Nothing of any other form.
 template <typename Atom>
 std::optional<Atom> lone_atom(const LinearForm<Atom>& form) {
-    if (form.terms.size() != 1 || form.terms[0].second != 1) return std::nullopt;
+    if (form.terms.size() != 1 || !form.terms[0].second.same_as(1)) return std::nullopt;
     return form.terms[0].first;
 }
 
@@ -36,7 +36,7 @@ std::optional<Atom> lone_atom(const LinearForm<Atom>& form) {
 template <typename Atom>
 struct RadixDigit {
     Atom atom;
-    int64_t factor = 1, extent = 1;
+    Size factor = 1, extent = 1;
     bool reversed = false;  // of a mixed radix: its factor was negative, and the digit is extent - 1 - atom
 };
 
@@ -50,7 +50,7 @@ template <typename Atom>
 struct MixedRadix {
     RadixDigits<Atom> digits;  // innermost first
     size_t fitting = 0;        // of them, from the innermost on, that are as said
-    int64_t extent = 1;        // the product of their extents: the factor that the next one must have
+    Size extent = 1;           // the product of their extents: the factor that the next one must have
 
     bool fits() const { return fitting == digits.size(); }
 };
@@ -60,9 +60,9 @@ MixedRadix<Atom> mixed_radix(RadixDigits<Atom> digits) {
     MixedRadix<Atom> radix{std::move(digits)};
     for (RadixDigit<Atom>& digit : radix.digits) {
         digit.reversed = digit.factor < 0;
-        if (digit.reversed && digit.factor != INT64_MIN) digit.factor = -digit.factor;
+        if (digit.reversed && digit.factor.number() != INT64_MIN) digit.factor = -digit.factor;
     }
-    std::ranges::sort(radix.digits, {}, [](const auto& d) { return std::pair(d.factor, d.extent); });
+    std::ranges::sort(radix.digits, {}, [](const auto& d) { return std::pair(d.factor.number(), d.extent.number()); });
     for (const RadixDigit<Atom>& digit : radix.digits) {
         const auto next = checked_multiply(radix.extent, digit.extent);
         if (digit.factor != radix.extent || !next) break;

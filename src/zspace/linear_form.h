@@ -4,18 +4,18 @@
 #include <utility>
 
 #include "support/inline_vector.h"
-#include "zspace/checked.h"
 #include "zspace/interval.h"
+#include "zspace/size.h"
 
 namespace heddle {
 
-// constant + sum of coefficient * atom; no atom twice, no coefficient zero.
+// constant + sum of coefficient * atom; no atom twice, no coefficient zero whatever the names are.
 template <typename Atom>
 struct LinearForm {
-    int64_t constant = 0;
-    InlineVector<std::pair<Atom, int64_t>, 4> terms;
+    Size constant = 0;
+    InlineVector<std::pair<Atom, Size>, 4> terms;
 
-    int64_t coefficient(Atom wanted) const {
+    Size coefficient(Atom wanted) const {
         for (const auto& [atom, factor] : terms) {
             if (atom == wanted) return factor;
         }
@@ -34,7 +34,7 @@ Interval interval_of(const LinearForm<Atom>& form, RangeOf range_of) {
 
 // a + factor * b, or nothing on overflow. Terms are sorted by atom.
 template <typename Atom>
-std::optional<LinearForm<Atom>> linear_sum(const LinearForm<Atom>& a, const LinearForm<Atom>& b, int64_t factor) {
+std::optional<LinearForm<Atom>> linear_sum(const LinearForm<Atom>& a, const LinearForm<Atom>& b, const Size& factor) {
     LinearForm<Atom> result;
     auto scaled = checked_multiply(b.constant, factor);
     auto constant = scaled ? checked_add(a.constant, *scaled) : std::nullopt;
@@ -45,7 +45,7 @@ std::optional<LinearForm<Atom>> linear_sum(const LinearForm<Atom>& a, const Line
         bool left = j == b.terms.size() || (i < a.terms.size() && a.terms[i].first < b.terms[j].first);
         bool both = !left && i < a.terms.size() && a.terms[i].first == b.terms[j].first;
         auto atom = left ? a.terms[i].first : b.terms[j].first;
-        int64_t coefficient = left || both ? a.terms[i].second : 0;
+        Size coefficient = left || both ? a.terms[i].second : Size(0);
         if (!left) {
             auto product = checked_multiply(b.terms[j].second, factor);
             auto sum = product ? checked_add(coefficient, *product) : std::nullopt;
@@ -54,7 +54,7 @@ std::optional<LinearForm<Atom>> linear_sum(const LinearForm<Atom>& a, const Line
             ++j;
         }
         if (left || both) ++i;
-        if (coefficient != 0) result.terms.emplace_back(atom, coefficient);
+        if (!coefficient.same_as(0)) result.terms.emplace_back(atom, coefficient);
     }
     return result;
 }

@@ -1,163 +1,137 @@
 #include "zspace/size.h"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 
 #include "zspace/checked.h"
+#include "zspace/size_facts.h"
 
 namespace heddle {
-
-OriginPointer Origin::of_name(std::string name) {
-    auto origin = std::make_shared<Origin>();
-    origin->kind_ = Kind::name;
-    origin->name_ = std::move(name);
-    return origin;
-}
-
-OriginPointer Origin::of_constant(int64_t value) {
-    auto origin = std::make_shared<Origin>();
-    origin->value_ = value;
-    return origin;
-}
-
-OriginPointer Origin::binary(Kind kind, OriginPointer a, OriginPointer b) {
-    auto origin = std::make_shared<Origin>();
-    origin->kind_ = kind;
-    origin->a_ = std::move(a);
-    origin->b_ = std::move(b);
-    return origin;
-}
-
-std::string Origin::text() const {
-    auto inner = [](const OriginPointer& part) {
-        bool atom = part->kind_ == Kind::name || (part->kind_ == Kind::constant && part->value_ >= 0);
-        return atom ? part->text() : "(" + part->text() + ")";
-    };
-    switch (kind_) {
-    case Kind::name: return name_;
-    case Kind::constant: return std::to_string(value_);
-    case Kind::add: return inner(a_) + " + " + inner(b_);
-    case Kind::subtract: return inner(a_) + " - " + inner(b_);
-    case Kind::multiply: return inner(a_) + " * " + inner(b_);
-    case Kind::floor_divide: return inner(a_) + " // " + inner(b_);
-    case Kind::modulo: return inner(a_) + " % " + inner(b_);
-    case Kind::minimum: return "min(" + a_->text() + ", " + b_->text() + ")";
-    case Kind::maximum: return "max(" + a_->text() + ", " + b_->text() + ")";
-    }
-    return {};
-}
-
-int64_t Origin::constant_factor() const {
-    switch (kind_) {
-    case Kind::constant: return value_ == 0 ? 0 : std::abs(value_);
-    case Kind::name: return 1;
-    case Kind::multiply: return a_->constant_factor() * b_->constant_factor();
-    case Kind::floor_divide: {
-        int64_t divisor = b_->kind_ == Kind::constant ? b_->value_ : 0;
-        int64_t factor = a_->constant_factor();
-        return divisor > 0 && factor % divisor == 0 ? factor / divisor : 1;
-    }
-    default: return std::gcd(a_->constant_factor(), b_->constant_factor());
-    }
-}
-
-int64_t Origin::evaluate(const std::map<std::string, int64_t>& names, int64_t fallback) const {
-    if (kind_ == Kind::constant) return value_;
-    if (kind_ == Kind::name) {
-        auto found = names.find(name_);
-        return found == names.end() ? fallback : found->second;
-    }
-    int64_t a = a_->evaluate(names, fallback), b = b_->evaluate(names, fallback);
-    switch (kind_) {
-    case Kind::add: return a + b;
-    case Kind::subtract: return a - b;
-    case Kind::multiply: return a * b;
-    case Kind::floor_divide: return b == 0 ? fallback : floor_divide(a, b);
-    case Kind::modulo: return b == 0 ? fallback : floor_modulo(a, b);
-    case Kind::minimum: return std::min(a, b);
-    default: return std::max(a, b);
-    }
-}
-
-Interval Origin::within_class(const std::map<std::string, int64_t>& representatives) const {
-    if (kind_ == Kind::constant) return Interval::point(value_);
-    if (kind_ == Kind::name) {
-        const auto found = representatives.find(name_);
-        if (found == representatives.end()) return {};
-        const int64_t middle = found->second;
-        return middle > 0 ? Interval{middle / 2, 2 * middle - 1} : Interval::point(middle);
-    }
-    const Interval a = a_->within_class(representatives), b = b_->within_class(representatives);
-    switch (kind_) {
-    case Kind::add: return a + b;
-    case Kind::subtract: return a - b;
-    case Kind::multiply: return a * b;
-    case Kind::floor_divide: return floor_divide(a, b);
-    case Kind::modulo: return floor_modulo(a, b);
-    case Kind::minimum: return heddle::minimum(a, b);
-    default: return heddle::maximum(a, b);
-    }
-}
-
-bool Size::operator==(const Size& other) const {
-    if (value != other.value || named() != other.named()) return false;
-    return !named() || origin == other.origin || origin->text() == other.origin->text();
-}
-
-std::string Size::text() const { return origin ? origin->text() : std::to_string(value); }
-
-Size named_size(std::string name, int64_t value) { return {value, Origin::of_name(std::move(name))}; }
-
 namespace {
 
-OriginPointer lift(const Size& size) { return size.origin ? size.origin : Origin::of_constant(size.value); }
-
-Size combine(Origin::Kind kind, const Size& a, const Size& b, int64_t value) {
-    if (!a.named() && !b.named()) return value;
-    return {value, Origin::binary(kind, lift(a), lift(b))};
+OriginPointer origin_of(const Size& size) {
+    return size.named() ? size.origin() : Origin::of_constant(size.number());
 }
 
-bool plain(const Size& size, int64_t value) { return !size.named() && size.value == value; }
+// Stands for what is not known; no size of a program is.
+bool is_limit(const Size& size) { return size.number() == INT64_MIN || size.number() == INT64_MAX; }
+
+void tell_divisor(const Size& size) {
+    if (size.named() && RecordingFacts::is_on()) RecordingFacts::tell({size.origin(), SizeFact::Relation::not_zero});
+}
+
+template <typename Operation>
+int64_t wrapped(int64_t a, int64_t b, Operation operation) {
+    return static_cast<int64_t>(operation(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+}
+
+Size with_value(int64_t value, Origin::Kind operation, const Size& a, const Size& b) {
+    if (!a.named() && !b.named()) return value;
+    return {value, Origin::of(operation, origin_of(a), origin_of(b))};
+}
 
 }  // namespace
 
-Size operator+(const Size& a, const Size& b) {
-    if (plain(a, 0)) return b;
-    if (plain(b, 0)) return a;
-    return combine(Origin::Kind::add, a, b, a.value + b.value);
+std::string Size::text() const { return origin_ ? origin_->text() : std::to_string(number_); }
+
+void Size::tell_value() const {
+    if (RecordingFacts::is_on()) (void)equal_here(*this, number_);
 }
 
-Size operator-(const Size& a, const Size& b) {
-    if (plain(b, 0)) return a;
-    return combine(Origin::Kind::subtract, a, b, a.value - b.value);
+bool Size::equal_here(const Size& a, const Size& b) {
+    if (RecordingFacts::is_on() && !is_limit(a) && !is_limit(b)) {
+        const OriginPointer difference = Origin::of(Origin::Kind::subtract, origin_of(a), origin_of(b));
+        if (difference->is_constant()) return difference->constant_value() == 0;
+        using Relation = SizeFact::Relation;
+        RecordingFacts::tell({difference, a.number_ == b.number_ ? Relation::zero : Relation::not_zero});
+    }
+    return a.number_ == b.number_;
 }
 
-Size operator*(const Size& a, const Size& b) {
-    if (plain(a, 1)) return b;
-    if (plain(b, 1)) return a;
-    if (plain(a, 0) || plain(b, 0)) return 0;
-    return combine(Origin::Kind::multiply, a, b, a.value * b.value);
+bool Size::less_here(const Size& a, const Size& b) {
+    const bool is_less = a.number_ < b.number_;
+    if (!RecordingFacts::is_on() || is_limit(a) || is_limit(b)) return is_less;
+    // What is not negative here: b - a - 1, or a - b.
+    const Size &above = is_less ? b : a, &below = is_less ? a : b;
+    OriginPointer difference = Origin::of(Origin::Kind::subtract, origin_of(above), origin_of(below));
+    if (is_less) difference = Origin::of(Origin::Kind::subtract, difference, Origin::of_constant(1));
+    if (!difference->is_constant()) RecordingFacts::tell({difference, SizeFact::Relation::not_negative});
+    return is_less;
 }
 
+Size& Size::operator+=(const Size& other) { return *this = *this + other; }
+Size& Size::operator-=(const Size& other) { return *this = *this - other; }
+Size& Size::operator*=(const Size& other) { return *this = *this * other; }
+Size& Size::operator/=(const Size& other) { return *this = *this / other; }
+
+std::vector<int64_t> numbers_of(std::span<const Size> sizes) {
+    std::vector<int64_t> numbers;
+    for (const Size& size : sizes) numbers.push_back(size.number());
+    return numbers;
+}
+
+Size named_size(const std::string& name, int64_t value) { return {value, Origin::of_name(name)}; }
+
+namespace size_arithmetic {
+
+Size add(const Size& a, const Size& b) {
+    return with_value(wrapped(a.number(), b.number(), std::plus()), Origin::Kind::add, a, b);
+}
+Size subtract(const Size& a, const Size& b) {
+    return with_value(wrapped(a.number(), b.number(), std::minus()), Origin::Kind::subtract, a, b);
+}
+Size multiply(const Size& a, const Size& b) {
+    return with_value(wrapped(a.number(), b.number(), std::multiplies()), Origin::Kind::multiply, a, b);
+}
+Size divide(const Size& a, const Size& b) {
+    if (!a.named() && !b.named()) return a.number() / b.number();
+    return a < 0 || b < 0 ? Size(a.value() / b.value()) : floor_divide(a, b);
+}
+Size remainder(const Size& a, const Size& b) {
+    if (!a.named() && !b.named()) return a.number() % b.number();
+    return a < 0 || b < 0 ? Size(a.value() % b.value()) : floor_modulo(a, b);
+}
 Size floor_divide(const Size& a, const Size& b) {
-    if (plain(b, 1)) return a;
-    return combine(Origin::Kind::floor_divide, a, b, floor_divide(a.value, b.value));
+    tell_divisor(b);
+    return with_value(heddle::floor_divide(a.number(), b.number()), Origin::Kind::floor_divide, a, b);
 }
-
+Size ceil_divide(const Size& a, const Size& b) {
+    if (!a.named() && !b.named()) return heddle::ceil_divide(a.number(), b.number());
+    return floor_divide(a + (b - 1), b);
+}
 Size floor_modulo(const Size& a, const Size& b) {
-    if (plain(b, 1)) return 0;
-    return combine(Origin::Kind::modulo, a, b, floor_modulo(a.value, b.value));
+    tell_divisor(b);
+    return with_value(heddle::floor_modulo(a.number(), b.number()), Origin::Kind::modulo, a, b);
 }
-
 Size minimum(const Size& a, const Size& b) {
-    if (a == b) return a;
-    return combine(Origin::Kind::minimum, a, b, std::min(a.value, b.value));
+    return with_value(std::min(a.number(), b.number()), Origin::Kind::minimum, a, b);
+}
+Size maximum(const Size& a, const Size& b) {
+    return with_value(std::max(a.number(), b.number()), Origin::Kind::maximum, a, b);
 }
 
-Size maximum(const Size& a, const Size& b) {
-    if (a == b) return a;
-    return combine(Origin::Kind::maximum, a, b, std::max(a.value, b.value));
+std::optional<Size> checked_add(const Size& a, const Size& b) {
+    return heddle::checked_add(a.number(), b.number()) ? std::optional(a + b) : std::nullopt;
 }
+
+std::optional<Size> checked_subtract(const Size& a, const Size& b) {
+    return heddle::checked_subtract(a.number(), b.number()) ? std::optional(a - b) : std::nullopt;
+}
+
+std::optional<Size> checked_multiply(const Size& a, const Size& b) {
+    return heddle::checked_multiply(a.number(), b.number()) ? std::optional(a * b) : std::nullopt;
+}
+
+std::optional<Size> checked_floor_divide(const Size& a, const Size& b) {
+    if (a.number() == INT64_MIN && b.number() == -1) return std::nullopt;
+    return floor_divide(a, b);
+}
+
+std::optional<Size> checked_floor_modulo(const Size& a, const Size& b) {
+    return b.number() == -1 ? Size(0) : floor_modulo(a, b);
+}
+
+}  // namespace size_arithmetic
 
 int64_t class_representative(int64_t value) {
     constexpr int64_t last = int64_t{1} << 60;  // twice the next one would be beyond the type

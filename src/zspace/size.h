@@ -1,75 +1,165 @@
 // Sizes with their origin. A dimension of a graph is a number, and, if the model named its dimensions, an expression
-// over those names. Passes decide by the number; an extent with an origin is *named*: never dropped at one, never
-// merged away by value, never a baked fact (docs/architecture.md).
+// over those names. An extent with an origin is *named*: never dropped at one, never merged away by value
+// (docs/architecture.md, "Decisions").
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "zspace/interval.h"
+#include "zspace/origin.h"
 
 namespace heddle {
 
-class Origin;
-using OriginPointer = std::shared_ptr<const Origin>;
-
-// An integer and where it came from (null: a plain number). Arithmetic is exact; a caller checks overflow with
-// `checked`.
-struct Size {
-    int64_t value = 0;
-    OriginPointer origin;
-
-    Size() = default;
-    Size(int64_t number) : value(number) {}  // NOLINT: a plain number is a size
-    Size(int64_t number, OriginPointer from) : value(number), origin(std::move(from)) {}
-    bool named() const { return origin != nullptr; }
-    // Numbers and origins agree.
-    bool operator==(const Size& other) const;
-    // "2 * batch + 1", or the number.
-    std::string text() const;
-};
-
-class Origin {
+// An integer and where it came from (null: a plain number). What the number of a named size decides holds for that number
+// alone, or for all that compare alike. So each comparison is a fact, and so is a plain number that is asked for; they are
+// told to whoever records them (zspace/size_facts.h).
+class Size {
 public:
-    enum class Kind { name, constant, add, subtract, multiply, floor_divide, modulo, minimum, maximum };
+    constexpr Size() = default;
+    constexpr Size(int64_t number) : number_(number) {}  // NOLINT: a plain number is a size
+    // Where the origin has no name in it, a plain number.
+    Size(int64_t number, OriginPointer from)
+        : number_(number), origin_(from && from->is_constant() ? nullptr : from) {}
 
-    static OriginPointer of_name(std::string name);
-    static OriginPointer of_constant(int64_t value);
-    static OriginPointer binary(Kind kind, OriginPointer a, OriginPointer b);
-
-    Kind kind() const { return kind_; }
-    const OriginPointer& left() const { return a_; }  // of an operation, else null
-    const OriginPointer& right() const { return b_; }
-    int64_t constant_value() const { return value_; }  // of a constant
+    // The greatest number known to divide it, whatever the names are; of a plain number itself.
+    int64_t factor() const { return origin_ ? origin_->constant_factor() : number_; }
+    bool named() const { return origin_ != nullptr; }
+    OriginPointer origin() const { return origin_; }
+    // Here. For messages and estimates alone: nothing else may follow from it.
+    int64_t number() const { return number_; }
+    // A fact from now on: what follows from it holds for this number only.
+    int64_t value() const {
+        if (origin_) tell_value();
+        return number_;
+    }
+    operator int64_t() const { return value(); }  // NOLINT: whoever asks for a number gets it, and the fact is told
+    // The same expression: for any numbers of the names, not only here. No fact.
+    bool same_as(const Size& other) const { return number_ == other.number_ && origin_ == other.origin_; }
+    size_t hash() const {
+        return static_cast<size_t>(number_) ^ (reinterpret_cast<size_t>(origin_) * 0x9e3779b97f4a7c15ull);
+    }
+    // For these numbers of the names; its own number where one is missing.
+    int64_t at(const std::map<std::string, int64_t>& names) const {
+        return origin_ ? origin_->evaluate(names, number_) : number_;
+    }
+    // "(2 * batch) + 1", or the number.
     std::string text() const;
-    // The greatest number known to divide the value, whatever the names are. 1 if nothing is known.
-    int64_t constant_factor() const;
-    // The value for given names. A name that is missing, or a division by zero, gives `fallback`.
-    int64_t evaluate(const std::map<std::string, int64_t>& names, int64_t fallback) const;
-    // Between which ends the value lies when each name has any size of its class; of these, the representatives.
-    Interval within_class(const std::map<std::string, int64_t>& representatives) const;
+
+    Size& operator+=(const Size& other);
+    Size& operator-=(const Size& other);
+    Size& operator*=(const Size& other);
+    Size& operator/=(const Size& other);
+    Size& operator++() { return *this += 1; }
+    Size& operator--() { return *this -= 1; }
+
+    static bool equal(const Size& a, const Size& b) {
+        return a.origin_ == b.origin_ ? a.number_ == b.number_ : equal_here(a, b);
+    }
+    static bool less(const Size& a, const Size& b) {
+        return a.origin_ == b.origin_ ? a.number_ < b.number_ : less_here(a, b);
+    }
 
 private:
-    Kind kind_ = Kind::constant;
-    std::string name_;
-    int64_t value_ = 0;
-    OriginPointer a_, b_;
+    void tell_value() const;
+    static bool equal_here(const Size& a, const Size& b);
+    static bool less_here(const Size& a, const Size& b);
+
+    int64_t number_ = 0;
+    OriginPointer origin_ = nullptr;
 };
 
-Size named_size(std::string name, int64_t value);
+// Without their origins, and without a fact.
+std::vector<int64_t> numbers_of(std::span<const Size> sizes);
 
-// The same operation on number and origin. `//` and `%` floor; the divisor must not be zero. Overflow wraps: callers
-// that take sizes from users go through `checked_*` in zspace/checked.h first.
-Size operator+(const Size& a, const Size& b);
-Size operator-(const Size& a, const Size& b);
-Size operator*(const Size& a, const Size& b);
+Size named_size(const std::string& name, int64_t value);
+
+// The same operation on number and origin.
+namespace size_arithmetic {
+Size add(const Size& a, const Size& b);
+Size subtract(const Size& a, const Size& b);
+Size multiply(const Size& a, const Size& b);
+Size divide(const Size& a, const Size& b);
+Size remainder(const Size& a, const Size& b);
 Size floor_divide(const Size& a, const Size& b);
+Size ceil_divide(const Size& a, const Size& b);  // the divisor is above 0
 Size floor_modulo(const Size& a, const Size& b);
 Size minimum(const Size& a, const Size& b);
 Size maximum(const Size& a, const Size& b);
+std::optional<Size> checked_add(const Size& a, const Size& b);
+std::optional<Size> checked_subtract(const Size& a, const Size& b);
+std::optional<Size> checked_multiply(const Size& a, const Size& b);
+std::optional<Size> checked_floor_divide(const Size& a, const Size& b);
+std::optional<Size> checked_floor_modulo(const Size& a, const Size& b);
+}  // namespace size_arithmetic
+
+// A size, and another one or a plain integer.
+template <typename A, typename B>
+concept SizeOperands = (std::same_as<A, Size> && (std::same_as<B, Size> || std::integral<B>)) ||
+                       (std::integral<A> && std::same_as<B, Size>);
+
+// Overflow wraps: callers that take sizes from users have `checked` ones.
+template <typename A, typename B> requires SizeOperands<A, B>
+Size operator+(const A& a, const B& b) { return size_arithmetic::add(a, b); }
+template <typename A, typename B> requires SizeOperands<A, B>
+Size operator-(const A& a, const B& b) { return size_arithmetic::subtract(a, b); }
+template <typename A, typename B> requires SizeOperands<A, B>
+Size operator*(const A& a, const B& b) { return size_arithmetic::multiply(a, b); }
+// As C has them; of named sizes, as long as neither is negative. No divisor may be zero.
+template <typename A, typename B> requires SizeOperands<A, B>
+Size operator/(const A& a, const B& b) { return size_arithmetic::divide(a, b); }
+template <typename A, typename B> requires SizeOperands<A, B>
+Size operator%(const A& a, const B& b) { return size_arithmetic::remainder(a, b); }
+template <typename A, typename B> requires SizeOperands<A, B>
+Size floor_divide(const A& a, const B& b) { return size_arithmetic::floor_divide(a, b); }
+template <typename A, typename B> requires SizeOperands<A, B>
+Size floor_modulo(const A& a, const B& b) { return size_arithmetic::floor_modulo(a, b); }
+template <typename A, typename B> requires SizeOperands<A, B>
+Size ceil_divide(const A& a, const B& b) { return size_arithmetic::ceil_divide(a, b); }
+// Without a fact: the lesser, or the greater one, is an expression.
+template <typename A, typename B> requires SizeOperands<A, B>
+Size minimum(const A& a, const B& b) { return size_arithmetic::minimum(a, b); }
+template <typename A, typename B> requires SizeOperands<A, B>
+Size maximum(const A& a, const B& b) { return size_arithmetic::maximum(a, b); }
+// Nothing on overflow.
+template <typename A, typename B> requires SizeOperands<A, B>
+std::optional<Size> checked_add(const A& a, const B& b) { return size_arithmetic::checked_add(a, b); }
+template <typename A, typename B> requires SizeOperands<A, B>
+std::optional<Size> checked_subtract(const A& a, const B& b) { return size_arithmetic::checked_subtract(a, b); }
+template <typename A, typename B> requires SizeOperands<A, B>
+std::optional<Size> checked_multiply(const A& a, const B& b) { return size_arithmetic::checked_multiply(a, b); }
+template <typename A, typename B> requires SizeOperands<A, B>
+std::optional<Size> checked_floor_divide(const A& a, const B& b) { return size_arithmetic::checked_floor_divide(a, b); }
+template <typename A, typename B> requires SizeOperands<A, B>
+std::optional<Size> checked_floor_modulo(const A& a, const B& b) { return size_arithmetic::checked_floor_modulo(a, b); }
+
+template <typename A, typename B> requires SizeOperands<A, B>
+bool operator==(const A& a, const B& b) { return Size::equal(a, b); }
+template <typename A, typename B> requires SizeOperands<A, B>
+bool operator<(const A& a, const B& b) { return Size::less(a, b); }
+template <typename A, typename B> requires SizeOperands<A, B>
+bool operator>(const A& a, const B& b) { return Size::less(b, a); }
+template <typename A, typename B> requires SizeOperands<A, B>
+bool operator<=(const A& a, const B& b) { return !Size::less(b, a); }
+template <typename A, typename B> requires SizeOperands<A, B>
+bool operator>=(const A& a, const B& b) { return !Size::less(a, b); }
+// With a fact: which one it is.
+template <typename A, typename B> requires SizeOperands<A, B> || (std::integral<A> && std::integral<B>)
+Size lesser(const A& a, const B& b) { return Size::less(b, a) ? Size(b) : Size(a); }
+template <typename A, typename B> requires SizeOperands<A, B> || (std::integral<A> && std::integral<B>)
+Size greater(const A& a, const B& b) { return Size::less(a, b) ? Size(b) : Size(a); }
+inline Size absolute(const Size& a) { return Size::less(a, 0) ? size_arithmetic::subtract(0, a) : a; }
+inline Size operator-(const Size& a) { return size_arithmetic::subtract(0, a); }
+
+// Whether it divides the other one, whatever the names are. No fact.
+inline bool divides(const Size& divisor, const Size& size) {
+    if (!divisor.named() && !size.named()) return size.number() % divisor.number() == 0;
+    return floor_modulo(size, divisor).same_as(0);
+}
 
 // Size classes: class k of a named dimension is [4^k, 4^(k+1)), its representative 2 * 4^k. Partition and schedules are
 // computed at the representative and hold for the class.

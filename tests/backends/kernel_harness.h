@@ -165,13 +165,14 @@ inline int32_t run(const Prepared& prepared, std::vector<Buffer*> buffers, const
     std::vector<char> memory(static_cast<size_t>(launch.scratch_bytes) + 128, static_cast<char>(0xff));
     char* scratch = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
     pointers.push_back(scratch);
+    const std::vector<int64_t> numbers = numbers_of(launch.numbers);
     const KernelFunction function = functions(prepared.scheduled->tree);
     const int64_t tasks = launch.tasks / std::max<int64_t>(1, launch.rounds);
     for (int64_t first = 0; first < launch.tasks; first += tasks) {
         const int64_t half = first + tasks / 2;
         for (const auto& [begin, end] : {std::pair(half, first + tasks), std::pair(first, half)}) {
             if (begin >= end) continue;
-            if (const int32_t status = function(pointers.data(), launch.numbers.data(), begin, end)) {
+            if (const int32_t status = function(pointers.data(), numbers.data(), begin, end)) {
                 const auto* point = reinterpret_cast<const int64_t*>(scratch);
                 if (report) report->assign(point, point + 4);
                 return status;

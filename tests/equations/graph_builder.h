@@ -165,7 +165,7 @@ public:
         std::vector<NodeId> own;
         const size_t missing = coordinates.size() - shape(id).size();
         for (size_t d = 0; d < shape(id).size(); d++) {
-            own.push_back(shape(id)[d].value == 1 ? b.integer(0) : coordinates[d + missing]);
+            own.push_back(shape(id)[d].value() == 1 ? b.integer(0) : coordinates[d + missing]);
         }
         return b.read(slot, dtype(id), std::move(own));
     }
@@ -179,7 +179,7 @@ public:
         for (TensorId t : {x, y}) {
             const size_t missing = joint.size() - shape(t).size();
             for (size_t d = 0; d < shape(t).size(); d++) {
-                if (shape(t)[d].value != 1) joint[d + missing] = shape(t)[d];
+                if (shape(t)[d].value() != 1) joint[d + missing] = shape(t)[d];
             }
         }
         const bool truth = info(op).kind == ScalarClass::comparison;
@@ -205,10 +205,10 @@ public:
     TensorId reshape(TensorId x, const std::vector<Size>& to) {
         return map("reshape", {x}, dtype(x), to, [&](BodyBuilder& b, const auto& at) {
             NodeId flat = b.integer(0);
-            for (size_t d = 0; d < to.size(); d++) flat = b.plus(b.times(flat, b.integer(to[d].value)), at[d]);
+            for (size_t d = 0; d < to.size(); d++) flat = b.plus(b.times(flat, b.integer(to[d].value())), at[d]);
             std::vector<NodeId> own(shape(x).size());
             for (size_t d = own.size(); d-- > 0;) {
-                const NodeId extent = b.integer(std::max<int64_t>(shape(x)[d].value, 1));
+                const NodeId extent = b.integer(std::max<int64_t>(shape(x)[d].value(), 1));
                 own[d] = b.scalar(ScalarOp::modulo, {flat, extent});
                 flat = b.scalar(ScalarOp::floor_divide, {flat, extent});
             }
@@ -225,7 +225,7 @@ public:
     }
     TensorId pad(TensorId x, size_t axis, int64_t before, int64_t after, double value = 0) {
         std::vector<Size> wide = shape(x);
-        wide[axis] = wide[axis].value + before + after;
+        wide[axis] = wide[axis].value() + before + after;
         return map("pad", {x}, dtype(x), wide, [&](BodyBuilder& b, auto at) {
             at[axis] = b.minus(at[axis], b.integer(before));
             return b.guarded_read(0, dtype(x), at, b.real(value, dtype(x)));
@@ -235,7 +235,7 @@ public:
     TensorId concat(const std::vector<TensorId>& parts, size_t axis) {
         std::vector<Size> whole = shape(parts[0]);
         int64_t total = 0;
-        for (TensorId part : parts) total += shape(part)[axis].value;
+        for (TensorId part : parts) total += shape(part)[axis].value();
         whole[axis] = total;
         const TensorId result = tensor("concat", dtype(parts[0]), whole);
         int64_t offset = 0;
@@ -247,7 +247,7 @@ public:
             left[axis] = b.plus(at[axis], b.integer(offset));
             b.equation(variables, left, b.read(0, dtype(part), at));
             operation("concat", {part}, {result}, b);
-            offset += shape(part)[axis].value;
+            offset += shape(part)[axis].value();
         }
         return result;
     }
@@ -264,7 +264,7 @@ public:
                        last = first + static_cast<std::ptrdiff_t>(rank);
             const NodeId id = b.cast(DType::int64, b.read(1, dtype(ids), std::vector<NodeId>(first, last)));
             const NodeId wrapped =
-                b.select(b.scalar(ScalarOp::less, {id, b.integer(0)}), b.plus(id, b.integer(shape(x)[axis].value)), id);
+                b.select(b.scalar(ScalarOp::less, {id, b.integer(0)}), b.plus(id, b.integer(shape(x)[axis].value())), id);
             std::vector<NodeId> own(at.begin(), first);
             own.push_back(wrapped);
             own.insert(own.end(), last, at.end());
@@ -313,15 +313,15 @@ public:
     // x [n, c, h, w], w [o, c / groups, kh, kw]; equal strides and pads on all sides.
     TensorId conv(TensorId x, TensorId w, int64_t stride, int64_t padding, int64_t groups = 1) {
         const std::vector<Size> in = shape(x), window = shape(w);
-        auto out_extent = [&](size_t d) { return (in[d].value + 2 * padding - window[d].value) / stride + 1; };
+        auto out_extent = [&](size_t d) { return (in[d].value() + 2 * padding - window[d].value()) / stride + 1; };
         const std::vector<Size> out = {in[0], window[0], out_extent(2), out_extent(3)};
         return map("conv", {x, w}, dtype(x), out, [&](BodyBuilder& b, const auto& at) {
             const VariableId c = b.reduction("c", window[1]), kh = b.reduction("kh", window[2]),
                              kw = b.reduction("kw", window[3]);
             NodeId channel = b.value_of(c);
             if (groups > 1) {
-                const NodeId group = b.scalar(ScalarOp::floor_divide, {at[1], b.integer(window[0].value / groups)});
-                channel = b.plus(b.times(group, b.integer(window[1].value)), channel);
+                const NodeId group = b.scalar(ScalarOp::floor_divide, {at[1], b.integer(window[0].value() / groups)});
+                channel = b.plus(b.times(group, b.integer(window[1].value())), channel);
             }
             auto position = [&](NodeId o, VariableId k) {
                 return b.minus(b.plus(b.times(o, b.integer(stride)), b.value_of(k)), b.integer(padding));

@@ -150,7 +150,7 @@ void check(uint32_t seed, DType dtype) {
         const int32_t local = body.b.local("g", {j}, body.value(3));
         body.variables = variables;
         const NodeId cell =
-            body.b.scalar(ScalarOp::modulo, {body.b.plus(left[1], body.b.integer(2)), body.b.integer(shape[1].value)});
+            body.b.scalar(ScalarOp::modulo, {body.b.plus(left[1], body.b.integer(2)), body.b.integer(shape[1].value())});
         value = body.b.plus(value, body.b.local_at(local, {cell}));
     }
     body.b.equation(variables, left, value);

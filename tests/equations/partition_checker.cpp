@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t poison_integer = 0x5a5a5a5b;
 
 TensorData poisoned(const SystemTensor& tensor) {
-    TensorData data(tensor.dtype, tensor.shape);
+    TensorData data(tensor.dtype, numbers_of(tensor.shape));
     for (int64_t i = 0; i < data.size(); i++) {
         if (is_float(tensor.dtype))
             data.set_real(i, std::nan(""));

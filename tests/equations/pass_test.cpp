@@ -188,7 +188,7 @@ TEST(PassPointwise, AComputedProducerUnderAGuardKeepsItsName) {
 }
 
 Expr padded(SystemBuilder& b, TensorIndex x, const Coordinates& at) {
-    return b.arena().guarded_read(x, DType::float32, at, b.number(0), b.shape(x));
+    return b.arena().guarded_read(x, DType::float32, at, b.number(0), b.system.tensor(x).shape);
 }
 
 TEST(PassPointwise, WhatIsComputedAndThenPaddedIsOneEquation) {

@@ -246,7 +246,7 @@ private:
         whole[d] += before + after;
         if (size_of(whole) > largest_tensor) return;
         Arena& arena = builder_.arena();
-        const auto own = shape_;
+        const std::vector<Size> own(shape_.begin(), shape_.end());
         keep(builder_.pointwise(whole, [&](const Coordinates& i) {
             Coordinates at = i;
             at[d] = arena.add(i[d], arena.integer(-before));
@@ -409,7 +409,7 @@ private:
     void pool() {
         if (shape_.empty()) return;
         Arena& arena = builder_.arena();
-        const auto own = shape_;
+        const std::vector<Size> own(shape_.begin(), shape_.end());
         keep(builder_.reduce(shape_, Reducer::maximum, {3}, [&](const Coordinates& i, const Coordinates& k) {
             Coordinates at = i;
             at.back() = arena.add(arena.add(i.back(), k[0]), arena.integer(-1));

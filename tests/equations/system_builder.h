@@ -17,14 +17,13 @@ public:
     System system;
 
     Arena& arena() { return *system.arena; }
-    const std::vector<int64_t>& shape(TensorIndex tensor) const { return system.tensor(tensor).shape; }
+    std::vector<int64_t> shape(TensorIndex tensor) const { return numbers_of(system.tensor(tensor).shape); }
 
-    TensorIndex add(const std::string& name, std::vector<int64_t> shape, SystemTensor::Kind kind) {
+    TensorIndex add(const std::string& name, const std::vector<int64_t>& shape, SystemTensor::Kind kind) {
         SystemTensor tensor;
         tensor.name = name;
         tensor.kind = kind;
-        tensor.sizes.assign(shape.begin(), shape.end());
-        tensor.shape = std::move(shape);
+        tensor.shape.assign(shape.begin(), shape.end());
         return system.add_tensor(std::move(tensor));
     }
     TensorIndex input(std::vector<int64_t> shape, const std::string& name = "x") {
@@ -42,7 +41,7 @@ public:
     }
     TensorIndex weights(std::vector<int64_t> shape, const std::string& name = "w") {
         const TensorIndex index = add(name, std::move(shape), SystemTensor::Kind::constant);
-        TensorData data(DType::float32, system.tensor(index).shape);
+        TensorData data(DType::float32, numbers_of(system.tensor(index).shape));
         for (int64_t i = 0; i < data.size(); i++) data.set_real(i, 0.01 * static_cast<double>((i * 37) % 101) - 0.5);
         system.tensor(index).constant = std::move(data);
         return index;
@@ -206,6 +205,7 @@ public:
     }
     // NCHW, stride one, zero padding.
     TensorIndex convolution(TensorIndex x, TensorIndex w, int64_t padding) {
+        const std::vector<Size> bounds = system.tensor(x).shape;
         const auto input = shape(x), kernel = shape(w);
         const std::vector<int64_t> whole = {input[0], kernel[0], input[2] + 2 * padding - kernel[2] + 1,
                                             input[3] + 2 * padding - kernel[3] + 1};
@@ -213,7 +213,7 @@ public:
             whole, Reducer::sum, {kernel[1], kernel[2], kernel[3]}, [&](const Coordinates& i, const Coordinates& k) {
                 Expr row = arena().add(arena().add(i[2], k[1]), arena().integer(-padding));
                 Expr column = arena().add(arena().add(i[3], k[2]), arena().integer(-padding));
-                Expr pixel = arena().guarded_read(x, DType::float32, {i[0], k[0], row, column}, number(0), input);
+                Expr pixel = arena().guarded_read(x, DType::float32, {i[0], k[0], row, column}, number(0), bounds);
                 return times(pixel, read(w, {i[1], k[0], k[1], k[2]}));
             });
     }

@@ -118,8 +118,8 @@ TEST(SystemText, SharedSubexpressionsDoNotMultiply) {
 TEST(SystemText, DeepExpressionsComeBack) {
     System system;
     const TensorIndex x =
-        system.add_tensor({.name = "x", .kind = SystemTensor::Kind::input, .shape = {4}, .sizes = {4}});
-    const TensorIndex y = system.add_tensor({.name = "y", .shape = {4}, .sizes = {4}, .is_output = true});
+        system.add_tensor({.name = "x", .kind = SystemTensor::Kind::input, .shape = {4}});
+    const TensorIndex y = system.add_tensor({.name = "y", .shape = {4}, .is_output = true});
     Arena& arena = *system.arena;
     const AxisId i = arena.add_axis({.name = "i", .extent = 4});
     Expr value = arena.read(x, DType::float32, {arena.axis_value(i)});
@@ -133,8 +133,8 @@ TEST(SystemText, TermsStandInOneOrderHoweverTheyWereMade) {
     System one, two;
     for (System* system : {&one, &two}) {
         system->inputs.push_back(
-            system->add_tensor({.name = "x", .kind = SystemTensor::Kind::input, .shape = {99}, .sizes = {99}}));
-        system->add_tensor({.name = "y", .shape = {4, 6}, .sizes = {4, 6}, .is_output = true});
+            system->add_tensor({.name = "x", .kind = SystemTensor::Kind::input, .shape = {99}}));
+        system->add_tensor({.name = "y", .shape = {4, 6}, .is_output = true});
         Arena& arena = *system->arena;
         const AxisId a = arena.add_axis({.name = "a", .extent = 4}), b = arena.add_axis({.name = "b", .extent = 6});
         Expr first = system == &one ? arena.axis_value(a) : arena.modulo(arena.axis_value(b), 4);

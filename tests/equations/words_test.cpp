@@ -23,7 +23,7 @@ std::vector<TensorData> random_feeds(const System& system, uint64_t seed) {
     std::vector<TensorData> feeds;
     for (TensorIndex input : system.inputs) {
         const SystemTensor& tensor = system.tensor(input);
-        TensorData data(tensor.dtype, tensor.shape);
+        TensorData data(tensor.dtype, numbers_of(tensor.shape));
         for (int64_t i = 0; i < data.size() * bytes(tensor.dtype); i++) {
             const bool extreme = random() % 4 == 0;
             const uint64_t value = is_bool(tensor.dtype) ? extreme : extreme ? 0x80 : random();

@@ -52,7 +52,7 @@ private:
         auto id = static_cast<size_t>(variables[depth]);
         int64_t saved = values_[id];
         bool fine = true;
-        for (int64_t v = 0; v < body_.variable(variables[depth]).extent.value && fine; v++) {
+        for (int64_t v = 0; v < body_.variable(variables[depth]).extent.value() && fine; v++) {
             values_[id] = v;
             fine = walk(variables, visit, depth + 1);
         }
@@ -125,7 +125,7 @@ private:
     std::optional<NaiveValue> state_at(int32_t index, std::vector<int64_t> at) {
         const Local& state = body_.locals[static_cast<size_t>(index)];
         for (size_t d = 0; d < at.size(); d++) {
-            if (at[d] < 0 || at[d] >= body_.variable(state.variables[d]).extent.value + (d == 0)) return std::nullopt;
+            if (at[d] < 0 || at[d] >= body_.variable(state.variables[d]).extent.value() + (d == 0)) return std::nullopt;
         }
         auto known = states_.find({index, at});
         if (known != states_.end()) return known->second;
@@ -151,7 +151,7 @@ private:
         for (size_t i = 0; i < local.variables.size(); i++) {
             auto coordinate = evaluate(node.operands[i]);
             if (!coordinate || coordinate->integer < 0 ||
-                coordinate->integer >= body_.variable(local.variables[i]).extent.value)
+                coordinate->integer >= body_.variable(local.variables[i]).extent.value())
                 return std::nullopt;
             coordinates.push_back(coordinate->integer);
         }

@@ -31,7 +31,7 @@ public:
         std::vector<int64_t> shape;
         std::vector<NodeId> left;
         for (VariableId id : index_) {
-            shape.push_back(b.body.variable(id).extent.value);
+            shape.push_back(b.body.variable(id).extent.value());
             left.push_back(b.at(id));
         }
         output = TensorData(DType::float32, shape);
@@ -78,7 +78,7 @@ private:
             variables.push_back(
                 b.reduced("k" + std::to_string(b.body.variables.size()), pick(5) == 0 ? 300 : extent()));
         int64_t points = 1;
-        for (VariableId id : variables) points *= b.body.variable(id).extent.value;
+        for (VariableId id : variables) points *= b.body.variable(id).extent.value();
         if (points > 600) b.body.variables[static_cast<size_t>(variables[0])].extent = 2;
         for (VariableId id : variables) scope_.push_back(id);
         static const Reducer reducers[] = {Reducer::sum, Reducer::minimum, Reducer::maximum};
@@ -109,7 +109,7 @@ private:
         NodeId value = expression(dtype, depth - 1);
         scope_.pop_back();
         int32_t local = b.local("g" + std::to_string(b.body.locals.size()), {variable}, value);
-        int64_t extent = b.body.variable(variable).extent.value;
+        int64_t extent = b.body.variable(variable).extent.value();
         return b.local_read(local,
                             {extent > 0 ? b.scalar(ScalarOp::modulo, {coordinate(depth - 1, extent), b.integer(extent)})
                                         : b.integer(0)});
@@ -146,13 +146,13 @@ private:
         const VariableList variables = b.body.locals[static_cast<size_t>(states_[which])].variables;
         std::vector<NodeId> at;
         for (size_t d = 1; d < variables.size(); d++) {
-            int64_t extent = b.body.variable(variables[d]).extent.value;
+            int64_t extent = b.body.variable(variables[d]).extent.value();
             at.push_back(extent > 0 ? b.scalar(ScalarOp::modulo, {coordinate(1, extent), b.integer(extent)})
                                     : b.integer(0));
         }
         bool present = which < done_ && pick(2) == 0;
         if (in_scan_ && !present) return b.previous(states_[which], at);
-        int64_t steps = b.body.variable(step_).extent.value;
+        int64_t steps = b.body.variable(step_).extent.value();
         at.insert(at.begin(), in_scan_ ? b.plus(b.at(step_), b.integer(1)) : coordinate(1, steps + 1));
         return b.local_read(states_[which], at);
     }

@@ -21,7 +21,7 @@ bool same(const TensorData& a, const TensorData& b) {
 int64_t naive_work(const Body& body) {
     int64_t work = 1;
     for (const Variable& variable : body.variables)
-        work = std::min<int64_t>(work * std::max<int64_t>(variable.extent.value, 1), 1'000'000'000);
+        work = std::min<int64_t>(work * std::max<int64_t>(variable.extent.value(), 1), 1'000'000'000);
     return work;
 }
 

@@ -313,10 +313,10 @@ TEST(Checkpoints, AreInTheTapeAsAnExpressionOfSizes) {
     };
     const TapeLayout chosen = tape({.every = 0});
     ASSERT_EQ(chosen.entries.size(), 1u);
-    EXPECT_EQ(chosen.bytes_text(), "4 * ((((steps + 9) // 10) + 1) * places)");
+    EXPECT_EQ(chosen.bytes_text(), "((4 * ((steps + 9) // 10)) * places) + (4 * places)");
     EXPECT_EQ(chosen.entries[0].bytes, 11 * 16 * 4);
     EXPECT_NE(chosen.entries[0].reason.find("'s' before each step that 10 divides"), std::string::npos);
-    EXPECT_EQ(tape({.every = 25}).bytes_text(), "4 * ((((steps + 24) // 25) + 1) * places)");
+    EXPECT_EQ(tape({.every = 25}).bytes_text(), "((4 * ((steps + 24) // 25)) * places) + (4 * places)");
     EXPECT_EQ(tape({}).bytes, 0);
     EXPECT_EQ(tape({.kind = TapePolicy::Kind::recompute_all, .every = 0}).bytes, 0);
     // All states are 6400 bytes.

@@ -64,7 +64,7 @@ TEST(GradientForm, ReductionsThatManyPointsShareAreComputedOnce) {
     ASSERT_TRUE(made) << render(made.error());
     const Body& body = *made->operations.back().body;
     ASSERT_EQ(body.locals.size(), 1u);
-    EXPECT_EQ(body.variable(body.locals[0].variables.back()).extent.value, 9);
+    EXPECT_EQ(body.variable(body.locals[0].variables.back()).extent.value(), 9);
 }
 
 // What a window's sum gets is worked out where the window is, not at each place in it.
@@ -75,7 +75,7 @@ TEST(GradientForm, LongAdjointsThatManyPointsShareAreComputedOnce) {
     const Body& body = *made->operations.back().body;
     const std::string text = print(*made);
     ASSERT_EQ(body.locals.size(), 1u) << text;
-    EXPECT_EQ(body.variable(body.locals[0].variables.back()).extent.value, 10) << text;
+    EXPECT_EQ(body.variable(body.locals[0].variables.back()).extent.value(), 10) << text;
 }
 
 TEST(GradientForm, NamedExtentsKeepTheirNames) {

@@ -25,7 +25,7 @@ inline Result<std::vector<TensorData>> initial_values(const System& system, cons
     bool fit = feeds.size() == system.inputs.size();
     for (size_t i = 0; fit && i < feeds.size(); i++) {
         const SystemTensor& tensor = system.tensor(system.inputs[i]);
-        fit = feeds[i].dtype() == tensor.dtype && feeds[i].shape() == tensor.shape;
+        fit = feeds[i].dtype() == tensor.dtype && feeds[i].shape() == numbers_of(tensor.shape);
     }
     if (!fit)
         return fail(Diagnostic{.code = "test.feeds", .summary = "not one tensor of its type an input", .place = {}});
@@ -33,7 +33,7 @@ inline Result<std::vector<TensorData>> initial_values(const System& system, cons
     for (size_t t = 0; t < system.tensors.size(); t++) {
         const SystemTensor& tensor = system.tensors[t];
         if (tensor.dead) continue;
-        if (tensor.kind == SystemTensor::Kind::computed) values[t] = TensorData(tensor.dtype, tensor.shape);
+        if (tensor.kind == SystemTensor::Kind::computed) values[t] = TensorData(tensor.dtype, numbers_of(tensor.shape));
         if (tensor.kind == SystemTensor::Kind::constant && tensor.constant) values[t] = *tensor.constant;
         const bool missing = tensor.kind == SystemTensor::Kind::opaque ||
                              (tensor.kind == SystemTensor::Kind::constant && !tensor.constant);
@@ -49,7 +49,7 @@ Result<void> for_each_step(const System& system, const std::vector<int32_t>& ord
     for (size_t first = 0, end = 1; first < order.size(); first = end++) {
         const int32_t scan = system.equation(order[first]).scan;
         while (scan >= 0 && end < order.size() && system.equation(order[end]).scan == scan) end++;
-        const int64_t steps = scan < 0 ? 1 : system.arena->extent(system.equation(order[first]).ordered);
+        const int64_t steps = scan < 0 ? 1 : system.arena->extent(system.equation(order[first]).ordered).value();
         for (int64_t step = 0; step < steps; step++) {
             for (size_t i = first; i < end; i++) {
                 if (Result<void> done = function(order[i], step); !done) return done;
@@ -102,7 +102,8 @@ inline Result<std::vector<BoundedTensor>> run_bounded(const System& system, cons
             continue;
         }
         const DType dtype = is_float(tensor.dtype) ? DType::float64 : tensor.dtype;
-        bounded.push_back({TensorData(dtype, tensor.shape), TensorData(DType::float64, tensor.shape)});
+        const std::vector<int64_t> shape = numbers_of(tensor.shape);
+        bounded.push_back({TensorData(dtype, shape), TensorData(DType::float64, shape)});
     }
     return run_from(system, std::move(bounded), [](const Body& body, const auto& inputs, auto& outputs) {
         return evaluate_body_bounded(body, inputs, outputs);

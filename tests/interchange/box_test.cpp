@@ -96,7 +96,7 @@ TEST(Boxes, ManyShardsAreCheckedSoon) {
     int64_t budget = 30'000'000;
     Cover found = cover({{0, 0}, {1000, 1000}}, grid, budget);
     EXPECT_TRUE(found.complete && found.gaps.empty() && found.overlaps.empty());
-    grid[5050].end[1]--;
+    --grid[5050].end[1];
     found = cover({{0, 0}, {1000, 1000}}, grid, budget);
     ASSERT_EQ(found.gaps.size(), 1u);
     EXPECT_EQ(text(found.gaps[0]), "[500:510, 509:510]");
@@ -126,7 +126,7 @@ TEST(Boxes, CollisionsAreThoseOfEnumeration) {
         size_t writes = 0;
         for (const Point& point : points_of(index)) {
             DocumentRange one{point, point};
-            for (int64_t& end : one.end) end++;
+            for (Size& end : one.end) ++end;
             for (const Point& cell : points_of(*projected(map, one))) {
                 written.insert(cell);
                 writes++;
@@ -145,7 +145,7 @@ TEST(Boxes, CollisionsAreThoseOfEnumeration) {
         collided++;
         auto box = [&](const Corner& point) {
             DocumentRange one{point, point};
-            for (int64_t& end : one.end) end++;
+            for (Size& end : one.end) ++end;
             EXPECT_TRUE(contains(index, one));
             return *projected(map, one);
         };

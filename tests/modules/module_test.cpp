@@ -65,7 +65,7 @@ TEST(Targets2, AMixedFunctionBecomesOneHostFunctionAndOneForEachPartOnADevice) {
         // What a part computes follows from the host's parameters.
         ASSERT_EQ(step.extents.size(), 1u);
         EXPECT_EQ(step.extents[0][0].text(), "n");
-        EXPECT_EQ(step.extents[0][0].origin->evaluate({{"n", 12}}, -1), 12);
+        EXPECT_EQ(step.extents[0][0].origin()->evaluate({{"n", 12}}, -1), 12);
     }
     EXPECT_EQ(launches, 2);
     EXPECT_EQ(copies, 5);  // a and b to gpu0 and back, a and c to gpu1, d back
@@ -81,8 +81,8 @@ TEST(Targets2, ExtentsOfLaunchesAreRightAtOtherSizes) {
         for (size_t r = 0; r < host.steps[s].extents.size(); r++) {
             for (size_t d = 0; d < host.steps[s].extents[r].size(); d++) {
                 const Size& size = host.steps[s].extents[r][d];
-                const int64_t value = size.named() ? size.origin->evaluate({{"n", 23}}, -1) : size.value;
-                EXPECT_EQ(value, other.steps[s].extents[r][d].value);
+                const int64_t value = size.named() ? size.origin()->evaluate({{"n", 23}}, -1) : size.value();
+                EXPECT_EQ(value, other.steps[s].extents[r][d].value());
             }
         }
     }

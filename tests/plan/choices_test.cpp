@@ -80,7 +80,7 @@ Graph graph_of(const TextCase& test) {
                                   [&](TensorId t) { return graph->tensor(t).name == line.input.name; });
         Tensor& tensor = graph->tensors[static_cast<size_t>(*found)];
         std::vector<int64_t> shape;
-        for (const Size& size : tensor.type.shape) shape.push_back(size.value);
+        for (const Size& size : tensor.type.shape) shape.push_back(size.value());
         tensor.constant = TensorData(tensor.type.dtype, shape);
         graph->inputs.erase(found);
     }

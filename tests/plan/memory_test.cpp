@@ -243,7 +243,7 @@ TEST(PlanVerify, notices_each_corruption) {
         {"no tree", [&](GoodPlan& g) { last(g).tree = -1; }},
         {"buffers do not fit", [&](GoodPlan& g) { last(g).buffers.pop_back(); }},
         {"numbers do not fit", [&](GoodPlan& g) { last(g).numbers.push_back(1); }},
-        {"numbers do not fit", [&](GoodPlan& g) { last(g).tasks++; }},
+        {"numbers do not fit", [&](GoodPlan& g) { ++last(g).tasks; }},
         {"not there", [&](GoodPlan& g) { last(g).buffers[0] = 99; }},
         {"not there", [&](GoodPlan& g) { last(g).buffers[0] = -1; }},
         {"writes what is read-only", [&](GoodPlan& g) { last(g).buffers.back() = g.x; }},
@@ -317,7 +317,7 @@ TEST(PlanVerify, notices_each_corruption) {
              g.plan.run[1].pop_back();
              for (int32_t b : {g.b, g.c, g.p, g.y}) at(g, b).last++;
          }},
-        {"other margins", [&](GoodPlan& g) { filling(g).numbers.back()++; }},
+        {"other margins", [&](GoodPlan& g) { ++filling(g).numbers.back(); }},
         {"other margins", [&](GoodPlan& g) { at(g, g.c).filling = at(g, g.c).storage.filling = 1; }},
         {"other margins",
          [&](GoodPlan& g) {

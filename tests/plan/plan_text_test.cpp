@@ -92,7 +92,7 @@ Graph random_graph(uint32_t seed) {
     GraphBuilder b;
     TensorId x = b.input("x", DType::float32, {4, 8, 12});
     for (int step = 0; step < 5; step++) {
-        const int64_t last = b.shape(x).back().value;
+        const int64_t last = b.shape(x).back().value();
         const std::string name = "w" + std::to_string(step);
         switch (random() % 7) {
         case 0: x = b.matmul(x, b.constant(name, random_data(random, DType::float32, {last, 20}))); break;
@@ -189,7 +189,7 @@ TEST(PlanText, sizes_keep_their_origins) {
     const OriginPointer n = Origin::of_name("n"), m = Origin::of_name("batch size"), two = Origin::of_constant(-2);
     for (Kind kind :
          {Kind::add, Kind::subtract, Kind::multiply, Kind::floor_divide, Kind::modulo, Kind::minimum, Kind::maximum}) {
-        Size size(3, Origin::binary(kind, Origin::binary(Kind::add, n, two), m));
+        Size size(3, Origin::of(kind, Origin::of(Kind::add, n, two), m));
         plan.input_types[0].shape = plan.buffers[0].sizes = {size};
         auto parsed = parse_plan(source(print(plan)), {});
         ASSERT_TRUE(parsed) << render(parsed.error());

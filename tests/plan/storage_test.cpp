@@ -15,7 +15,7 @@ TEST(Storage, row_major) {
     StorageMap map = StorageMap::row_major({2, 3, 4});
     EXPECT_TRUE(map.is_row_major());
     EXPECT_FALSE(map.has_margins());
-    EXPECT_EQ(map.strides(), (std::vector<int64_t>{12, 4, 1}));
+    EXPECT_EQ(map.strides(), (std::vector<Size>{12, 4, 1}));
     EXPECT_EQ(map.offset(), 0);
     EXPECT_EQ(map.elements(), 24);
     EXPECT_EQ(map.text(), "row-major");
@@ -37,7 +37,7 @@ TEST(Storage, channels_last) {
     StorageMap map = StorageMap::row_major({2, 3, 5, 7});
     map.order = {0, 2, 3, 1};
     EXPECT_FALSE(map.is_row_major());
-    EXPECT_EQ(map.strides(), (std::vector<int64_t>{105, 1, 21, 3}));
+    EXPECT_EQ(map.strides(), (std::vector<Size>{105, 1, 21, 3}));
     EXPECT_EQ(map.text(), "order 0 2 3 1");
     EXPECT_EQ(map.elements(), 210);
 }
@@ -59,7 +59,7 @@ TEST(Storage, margins) {
     EXPECT_TRUE(map.has_margins());
     EXPECT_FALSE(map.is_row_major());
     // Rows of 2 + 8 + 3 places of 4 channels; one row and two places before coordinate zero.
-    EXPECT_EQ(map.strides(), (std::vector<int64_t>{8 * 13 * 4, 1, 13 * 4, 4}));
+    EXPECT_EQ(map.strides(), (std::vector<Size>{8 * 13 * 4, 1, 13 * 4, 4}));
     EXPECT_EQ(map.offset(), 13 * 4 + 2 * 4);
     EXPECT_EQ(map.elements(), 8 * 13 * 4);
     EXPECT_EQ(map.text(), "order 0 2 3 1 margins 2: 1 1, 3: 2 3 filling -1.5");
@@ -70,7 +70,7 @@ TEST(Storage, every_element_has_one_place) {
     std::mt19937 random(4);
     for (int round = 0; round < 200; round++) {
         size_t rank = 1 + random() % 4;
-        std::vector<int64_t> shape;
+        std::vector<Size> shape;
         for (size_t d = 0; d < rank; d++) shape.push_back(1 + random() % 4);
         StorageMap map = StorageMap::row_major(shape);
         std::shuffle(map.order.begin(), map.order.end(), random);

@@ -62,16 +62,16 @@ plan::Buffer buffer_with_margins(std::mt19937_64& random) {
     const DType dtypes[] = {DType::float32, DType::uint8, DType::float64, DType::float16, DType::int64, DType::boolean};
     const auto dimensions = static_cast<size_t>(1 + random() % 4);
     plan::Buffer buffer{.dtype = dtypes[random() % std::size(dtypes)], .first = 0, .last = 0};
-    std::vector<int64_t> shape(dimensions);
-    for (int64_t& extent : shape) extent = static_cast<int64_t>(random() % 4 ? random() % 4 : random() % 80);
-    buffer.sizes.assign(shape.begin(), shape.end());
+    std::vector<Size> shape(dimensions);
+    for (Size& extent : shape) extent = static_cast<int64_t>(random() % 4 ? random() % 4 : random() % 80);
+    buffer.sizes = shape;
     buffer.storage = plan::StorageMap::row_major(shape);
     std::shuffle(buffer.storage.order.begin(), buffer.storage.order.end(), random);
     for (size_t d = 0; d < dimensions; d++) {
         buffer.storage.margin_before[d] = static_cast<int64_t>(random() % 3);
         buffer.storage.margin_after[d] = static_cast<int64_t>(random() % 3);
     }
-    buffer.storage.margin_before[random() % dimensions]++;
+    ++buffer.storage.margin_before[random() % dimensions];
     buffer.filling = buffer.storage.filling = is_float(buffer.dtype) && random() % 2 ? -INFINITY : random() % 2;
     buffer.bytes = buffer.storage.elements() * bytes(buffer.dtype);
     buffer.base = buffer.storage.offset() * bytes(buffer.dtype);

@@ -152,7 +152,7 @@ public:
             while (ordered >= 0 && end < all.size() && all[end].ordered == ordered) end++;
             int64_t none = 0;
             int64_t& step = ordered >= 0 ? point_[static_cast<size_t>(ordered)] : none;
-            const int64_t steps = ordered >= 0 ? kernel_.axis(ordered).extent : 1;
+            const int64_t steps = ordered >= 0 ? kernel_.axis(ordered).extent.value() : 1;
             for (step = 0; step < steps && !failed_; step++) {
                 for (size_t i = first; i < end; i++) points(all[i], all[i].axes, 0);
             }

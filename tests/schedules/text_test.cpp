@@ -270,13 +270,13 @@ TEST(TreeText, EveryErrorOfTheVerifierIsFound) {
 TEST(LaunchVerify, NumbersThatDoNotFit) {
     const Scheduled scheduled = schedule(kernel_named("rows_along_lanes"), Target()).value();
     const Tree& tree = scheduled.tree;
-    auto with = [&](const std::string& what, int64_t value, std::vector<int64_t> numbers) {
+    auto with = [&](const std::string& what, int64_t value, std::vector<Size> numbers) {
         auto found = std::ranges::find(tree.numbers, what, &LaunchNumberInfo::what);
         EXPECT_NE(found, tree.numbers.end()) << what;
         numbers.at(static_cast<size_t>(found - tree.numbers.begin())) = value;
         return numbers;
     };
-    const std::vector<int64_t>& good = scheduled.launch.numbers;
+    const std::vector<Size>& good = scheduled.launch.numbers;
     EXPECT_TRUE(verify(tree, good, scheduled.launch.tasks));
     EXPECT_EQ(codes_text(verify(tree, good, scheduled.launch.tasks + 1)), "schedules.launch");
     EXPECT_EQ(codes_text(verify(tree, with("extent of n", 1'000'000, good), scheduled.launch.tasks)),

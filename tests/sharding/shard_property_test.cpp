@@ -62,7 +62,7 @@ Box projected_box(const RandomBody& random, const std::vector<std::vector<NodeId
 std::vector<Box> random_grid(RandomBody& random, const std::vector<Axis>& axes) {
     std::vector<Box> boxes(1);
     for (const Axis& axis : axes) {
-        int64_t extent = axis.extent.value, middle = random.below(extent + 1);
+        int64_t extent = axis.extent.value(), middle = random.below(extent + 1);
         std::vector<std::pair<int64_t, int64_t>> parts{{0, middle}, {middle, extent}};
         if (random.below(2) == 0) parts = {{0, extent}};
         std::vector<Box> longer;

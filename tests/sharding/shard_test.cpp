@@ -32,9 +32,9 @@ void expect_whole(const Graph& graph, const Sharding& sharding, uint32_t seed = 
     expect_same_values(graph, feeds, sharding);
 }
 
-std::string text(std::span<const int64_t> numbers) {
+std::string text(std::span<const Size> numbers) {
     std::string result;
-    for (int64_t number : numbers) result += (result.empty() ? "" : ",") + std::to_string(number);
+    for (const Size& number : numbers) result += (result.empty() ? "" : ",") + number.text();
     return result;
 }
 

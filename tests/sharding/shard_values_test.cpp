@@ -14,7 +14,7 @@ using body_test::Given;
 std::vector<Box> random_grid(const std::vector<Axis>& axes, const std::vector<bool>& cut, std::mt19937& random) {
     std::vector<Box> boxes(1);
     for (size_t axis = 0; axis < axes.size(); ++axis) {
-        int64_t extent = axes[axis].extent.value;
+        int64_t extent = axes[axis].extent.value();
         std::vector<int64_t> ends{0, extent};
         for (size_t n = cut[axis] ? 1 + random() % 3 : 0; n > 0; --n)
             ends.push_back(static_cast<int64_t>(random() % static_cast<uint64_t>(extent + 1)));
@@ -51,13 +51,13 @@ void shard_every_axis(const Graph& graph, const std::vector<TensorData>& feeds, 
         };
         std::vector<bool> can;
         for (const Axis& axis : axes) {
-            can.push_back(!axis.refusal && axis.extent.value > 0);
+            can.push_back(!axis.refusal && axis.extent.value() > 0);
             if (!can.back()) {
                 counts.refused++;
                 continue;
             }
             SCOPED_TRACE(operation.name + " by " + axis.name);
-            for (int64_t parts : {int64_t{2}, int64_t{3}, axis.extent.value + 1}) {
+            for (int64_t parts : {int64_t{2}, int64_t{3}, axis.extent.value() + 1}) {
                 auto boxes = boxes_by(operation, axes, {{axis.name, parts}});
                 ASSERT_TRUE(boxes) << render(boxes.error());
                 try_boxes(*boxes);

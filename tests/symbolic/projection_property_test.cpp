@@ -24,7 +24,7 @@ TEST(Metakernels12, TheDerivedBoxOfAnAffineBodyIsThatOfEnumeration) {
             }
         random.finish(reads);
         BodyAccesses accesses(random.body);
-        std::vector<int64_t> extents;
+        std::vector<Size> extents;
         for (size_t d = 0; d < rank; ++d) extents.push_back(1 + random.below(20));
         IndexProjection projection = derived_projection(accesses, 0, extents);
         bool outside = false;
@@ -47,7 +47,7 @@ TEST(Metakernels12, TheDerivedBoxOfAnAffineBodyIsThatOfEnumeration) {
                 ASSERT_EQ(start + projection.shape[d] - 1, high) << "seed " << seed << " dimension " << d;
             }
         });
-        std::span<const int64_t> whole = extents;
+        std::span<const Size> whole = extents;
         auto failures = accesses.failures({&whole, 1});
         ASSERT_EQ(!failures.empty(), outside) << "seed " << seed;
         for (const FootprintFailure& failure : failures) {
@@ -70,7 +70,7 @@ TEST(Metakernels12, ConditionsOfSeveralVariablesBoundWhatTheyGuard) {
         const NodeId coordinate = random.affine(coefficients, random.below(5) - 2);
         const NodeId filter = random.condition();
         random.finish({{coordinate}}, false, filter);
-        const int64_t extent = 1 + random.below(8);
+        const Size extent = 1 + random.below(8);
         BodyAccesses accesses(random.body);
         bool outside = false, reached = false;
         int64_t low = INT64_MAX, high = INT64_MIN;
@@ -93,7 +93,7 @@ TEST(Metakernels12, ConditionsOfSeveralVariablesBoundWhatTheyGuard) {
             const Interval everywhere = accesses.everywhere().of(coordinate).interval;
             narrower += interval.low > everywhere.low || interval.high < everywhere.high;
         }
-        std::span<const int64_t> whole(&extent, 1);
+        std::span<const Size> whole(&extent, 1);
         ASSERT_EQ(!accesses.failures({&whole, 1}).empty(), outside) << "seed " << seed;
         (outside ? refused : proved)++;
     }
@@ -109,7 +109,7 @@ TEST(Metakernels12, RangesHoldEveryValueAndTheProofAgreesWithEnumeration) {
         random.make_variables();
         NodeId coordinate = random.expression(4);
         random.finish({{coordinate}});
-        int64_t extent = 1 + random.below(12);
+        const Size extent = 1 + random.below(12);
         BodyAccesses accesses(random.body);
         const Access& access = accesses.accesses()[0];
         Interval interval = accesses.range(access, 0).interval;
@@ -120,7 +120,7 @@ TEST(Metakernels12, RangesHoldEveryValueAndTheProofAgreesWithEnumeration) {
             ASSERT_LE(value, interval.high) << "seed " << seed;
             outside = outside || value < 0 || value >= extent;
         });
-        std::span<const int64_t> whole(&extent, 1);
+        std::span<const Size> whole(&extent, 1);
         ASSERT_EQ(!accesses.failures({&whole, 1}).empty(), outside) << "seed " << seed;
         (outside ? refused : proved)++;
     }

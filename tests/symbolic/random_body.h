@@ -97,7 +97,7 @@ public:
             size_t i = over.size();
             while (i-- > 0) {
                 int64_t& digit = point[static_cast<size_t>(over[i])];
-                if (++digit < body.variable(over[i]).extent.value) break;
+                if (++digit < body.variable(over[i]).extent.value()) break;
                 digit = 0;
                 if (i == 0) return;
             }

@@ -77,7 +77,7 @@ TEST(LinearEquation, MixedRadixTakesEachValueOnce) {
                 // Each digit of the value, less the least one, is its atom, or that the other way round.
                 for (size_t i = 0; i < digits.size(); ++i) {
                     const int64_t digit = (value - least) / std::abs(digits[i].factor) % digits[i].extent;
-                    ASSERT_EQ(point[i], digits[i].factor < 0 ? digits[i].extent - 1 - digit : digit);
+                    ASSERT_EQ(point[i], digits[i].factor < 0 ? digits[i].extent - 1 - digit : Size(digit));
                 }
                 for (const auto& digit : radix.digits)
                     ASSERT_EQ(digit.reversed, std::ranges::find(digits, digit.atom, &RadixDigit<int>::atom)->factor < 0);

@@ -44,19 +44,19 @@ TEST(SizeProperty, number_origin_and_factor_agree) {
         std::mt19937 first(seed), second(seed);
         Size a = random_size(first, here, 4), b = random_size(second, there, 4);
         if (!a.named()) continue;
-        EXPECT_EQ(a.origin->evaluate(here, INT64_MIN), a.value) << seed << ": " << a.text();
+        EXPECT_EQ(a.origin()->evaluate(here, INT64_MIN), a.value()) << seed << ": " << a.text();
         if (b.named()) {
-            EXPECT_EQ(b.origin->evaluate(there, INT64_MIN), b.value) << seed << ": " << b.text();
+            EXPECT_EQ(b.origin()->evaluate(there, INT64_MIN), b.value()) << seed << ": " << b.text();
         }
-        int64_t factor = a.origin->constant_factor();
+        int64_t factor = a.origin()->constant_factor();
         // Zero: the value is zero whatever the names are.
         ASSERT_GE(factor, 0) << seed << ": " << a.text();
         if (factor == 0) {
-            EXPECT_EQ(a.value, 0) << seed << ": " << a.text();
+            EXPECT_EQ(a.value(), 0) << seed << ": " << a.text();
             continue;
         }
-        EXPECT_EQ(a.value % factor, 0) << seed << ": " << a.text();
-        EXPECT_EQ(a.origin->evaluate(there, 0) % factor, 0) << seed << ": " << a.text();
+        EXPECT_EQ(a.value() % factor, 0) << seed << ": " << a.text();
+        EXPECT_EQ(a.origin()->evaluate(there, 0) % factor, 0) << seed << ": " << a.text();
     }
 }
 

@@ -1,0 +1,168 @@
+// One program for many sizes: a plan that was made for one and has another's numbers computes what the plan made there does.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <random>
+#include <set>
+
+#include "helpers/running.h"
+#include "inference/program_cache.h"
+#include "plan/instantiate.h"
+#include "zspace/size_facts.h"
+
+namespace heddle::inference {
+namespace {
+
+using Names = std::map<std::string, int64_t>;
+
+// What builds a graph over the names n and m.
+struct Program {
+    std::string name;
+    std::function<std::vector<TensorId>(Session&, const Size& n, const Size& m)> build;
+    bool is_general = true;  // false: its plans hold for hardly more than the numbers that they are made for, as yet
+};
+
+StaticValue list(std::vector<int64_t> values) { return StaticValue::of_integers(std::move(values)); }
+
+TensorId input(Session& session, const std::string& name, std::vector<Size> shape) {
+    return session.add_input(name, {DType::float32, std::move(shape)});
+}
+
+const std::vector<Program>& programs() {
+    static const std::vector<Program> all = {
+        {"two products",
+         [](Session& s, const Size& n, const Size&) -> std::vector<TensorId> {
+             const TensorId h = call(s, "numpy_matmul", {input(s, "x", {n, 40}), s.add_constant("w1", random_tensor({40, 70}, 1))});
+             return {call(s, "numpy_matmul", {call(s, "relu", {h}), s.add_constant("w2", random_tensor({70, 30}, 2))})};
+         }},
+        {"attention over a cache that grows",
+         [](Session& s, const Size& n, const Size&) -> std::vector<TensorId> {
+             const TensorId q = input(s, "q", {4, 1, 16});
+             const TensorId keys = call(s, "concat", {{std::vector{input(s, "k", {4, n, 16}), input(s, "k_new", {4, 1, 16})}}}, {{"axis", StaticValue::of(1)}});
+             const TensorId values = call(s, "concat", {{std::vector{input(s, "v", {4, n, 16}), input(s, "v_new", {4, 1, 16})}}}, {{"axis", StaticValue::of(1)}});
+             const TensorId scores = call(s, "numpy_matmul", {q, call(s, "transpose", {keys}, {{"perm", list({0, 2, 1})}})});
+             return {call(s, "numpy_matmul", {call(s, "softmax", {scores}), values}), keys, values};
+         }},
+        {"softmax along both",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             const TensorId x = input(s, "x", {n, m});
+             return {call(s, "softmax", {x}), call(s, "softmax", {x}, {{"axis", StaticValue::of(0)}})};
+         }},
+        {"norm and mean",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             const TensorId x = input(s, "x", {n, m, 24});
+             const TensorId y = call(s, "layer_norm", {x, s.add_constant("scale", random_tensor({24}, 3))});
+             return {y, call(s, "reduce_mean", {y}, {{"axes", list({1})}}), call(s, "reduce_mean", {x}, {{"axes", list({0, 2})}})};
+         }},
+        {"convolution and pool",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             const TensorId x = input(s, "x", {1, 3, n, m});
+             const TensorId y = call(s, "conv", {x, s.add_constant("w", random_tensor({8, 3, 3, 3}, 4))}, {{"pads", list({1, 1, 1, 1})}, {"strides", list({2, 2})}});
+             return {call(s, "max_pool", {call(s, "relu", {y})}, {{"kernel", list({2, 2})}, {"strides", list({2, 2})}, {"pads", list({1, 1, 1, 1})}})};
+         },
+         false},
+        {"moved about",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             const TensorId x = input(s, "x", {n, m, 6});
+             const TensorId flat = call(s, "reshape_to", {call(s, "transpose", {x})}, {{"shape", StaticValue::of(StaticValue::List{StaticValue::of(6), StaticValue::of(m * n)})}});
+             return {flat, call(s, "pad", {x}, {{"pads", list({2, 1, 0, 1, 3, 0})}, {"mode", StaticValue::of("reflect")}}),
+                     call(s, "slice", {x}, {{"starts", list({1, -3})}, {"ends", list({1000, 1000})}, {"axes", list({0, 1})}})};
+         },
+         false},
+        {"sums along",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             return {call(s, "cumsum", {input(s, "x", {m, n})}, {{"axis", StaticValue::of(1)}})};
+         }},
+        {"parts beside one another",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             const TensorId a = input(s, "a", {n, 10}), b = input(s, "b", {m, 10});
+             const TensorId all = call(s, "concat", {{std::vector{a, b, a}}}, {{"axis", StaticValue::of(0)}});
+             return {all, call(s, "reduce_sum", {all}, {{"axes", list({0})}})};
+         }},
+    };
+    return all;
+}
+
+// The graph at these sizes, with what the sizes have decided.
+Result<Graph> graph_at(const Program& program, const Names& names) {
+    SizeFacts facts;
+    const RecordingFacts recording(facts);
+    Session session(library());
+    std::vector<TensorId> outputs =
+        program.build(session, named_size("n", names.at("n")), named_size("m", names.at("m")));
+    Graph graph = session.finish(std::move(outputs));
+    graph.dimension_names = names;
+    graph.facts = std::move(facts);
+    return graph;
+}
+
+std::vector<TensorData> inputs_of(const Graph& graph, uint64_t seed) {
+    std::vector<TensorData> inputs;
+    for (TensorId id : graph.inputs) inputs.push_back(random_tensor(numbers_of(graph.tensor(id).type.shape), seed++));
+    return inputs;
+}
+
+class Sizes : public testing::TestWithParam<size_t> {};
+
+TEST_P(Sizes, one_program_computes_what_those_for_each_size_do) {
+    const Program& program = programs()[GetParam()];
+    const auto engine = make_engine(2);
+    ProgramCache generic(engine);
+    std::mt19937 random(7);
+    constexpr int count = 24;
+    for (int i = 0; i < count; i++) {
+        // Within a class, at its ends, and small ones.
+        const auto size = [&] {
+            constexpr int64_t ends[] = {3, 4, 15, 16, 63, 64};
+            return random() % 4 == 0 ? ends[random() % 6] : 16 + static_cast<int64_t>(random() % 48);
+        };
+        const Names names = {{"n", size()}, {"m", size()}};
+        const auto graph = graph_at(program, names);
+        ASSERT_TRUE(graph);
+        const std::vector<TensorData> inputs = inputs_of(*graph, 100 + static_cast<uint64_t>(i));
+        const Specialise specialise = [&](const auto&, Progress*) { return graph_at(program, names); };
+        const auto found = generic.run("", inputs, specialise);
+        ASSERT_TRUE(found) << program.name << render(found.error());
+        ProgramCache alone(engine);
+        const auto wanted = alone.run("", inputs, specialise);
+        ASSERT_TRUE(wanted) << program.name << render(wanted.error());
+        ASSERT_EQ(found->size(), wanted->size());
+        for (size_t o = 0; o < wanted->size(); o++) {
+            ASSERT_EQ((*found)[o].shape(), (*wanted)[o].shape()) << program.name;
+            EXPECT_EQ(std::memcmp((*found)[o].data(), (*wanted)[o].data(), static_cast<size_t>((*wanted)[o].byte_size())), 0)
+                << program.name << " output " << o << " at n = " << names.at("n") << ", m = " << names.at("m");
+        }
+    }
+    if (program.is_general)
+        EXPECT_LE(generic.compiled(), size_t{count} / 2) << program.name << ": hardly one holds for another size";
+}
+
+TEST_P(Sizes, an_instantiated_plan_is_sound) {
+    const Program& program = programs()[GetParam()];
+    const auto graph = graph_at(program, {{"n", 40}, {"m", 48}});
+    ASSERT_TRUE(graph);
+    plan::Plan plan = plan_of(*graph);
+    ASSERT_TRUE(plan.facts);
+    int held = 0;
+    std::set<std::string> broken;  // by what it does not hold
+    for (int64_t n = 16; n < 64; n += 5) {
+        for (int64_t m = 17; m < 64; m += 9) {
+            const Names names = {{"n", n}, {"m", m}};
+            if (const SizeFact* fact = plan.facts->broken_by(names)) {
+                broken.insert(fact->text());
+                continue;
+            }
+            ASSERT_TRUE(plan::instantiate(plan, names));
+            const auto sound = verify(plan);
+            EXPECT_TRUE(sound) << program.name << " at n = " << n << ", m = " << m << render(sound.error());
+            held++;
+        }
+    }
+    if (program.is_general) EXPECT_GT(held, 0) << program.name << ": " << testing::PrintToString(broken);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Sizes, testing::Range<size_t>(0, 8));
+
+}  // namespace
+}  // namespace heddle::inference
