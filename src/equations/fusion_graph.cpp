@@ -95,7 +95,7 @@ void NodeBuilder::add_links(FusionNode& node, const Equation& equation, Expr rea
             const int32_t slot = slot_of(producer, digits[k].axis);
             if (slot < 0) continue;
             Expr value = arena.floor_divide(coordinate, digits[k].radix);
-            if (k > 0) value = arena.modulo(value, std::max<Size>(arena.extent(digits[k].axis), 1));
+            if (k > 0) value = arena.modulo(value, greater(arena.extent(digits[k].axis), 1));
             AxisLink link{maker, slot, -1};
             if ((alone || uncut) && value->kind == Kind::variable) {
                 const AxisId axis = value->axes[0];

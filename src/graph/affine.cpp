@@ -12,11 +12,10 @@ constexpr size_t maximum_terms = 16;
 // Whether every partial sum fits, whatever the order of the terms.
 bool stays_in_range(const AffineForm& form, const Body& body) {
     if (form.constant.number() == INT64_MIN) return false;
-    Size magnitude = form.constant < 0 ? -form.constant : form.constant;
+    Size magnitude = absolute(form.constant);
     for (auto [variable, coefficient] : form.terms) {
         if (coefficient.number() == INT64_MIN) return false;
-        auto reach =
-            checked_multiply(coefficient < 0 ? -coefficient : coefficient, std::max<Size>(body.variable(variable).extent - 1, 0));
+        auto reach = checked_multiply(absolute(coefficient), greater(body.variable(variable).extent - 1, 0));
         auto sum = reach ? checked_add(magnitude, *reach) : std::nullopt;
         if (!sum) return false;
         magnitude = *sum;
@@ -85,7 +84,7 @@ std::vector<bool> computed_indices(const Body& body) {
 
 Interval interval_of(const AffineForm& form, const Body& body) {
     return interval_of(
-        form, [&](VariableId id) { return Interval::below(std::max<Size>(body.variable(id).extent, 1)); });
+        form, [&](VariableId id) { return Interval::below(greater(body.variable(id).extent, 1)); });
 }
 
 std::vector<WrittenBox> written_boxes(const Body& body) {

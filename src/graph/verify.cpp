@@ -53,7 +53,7 @@ private:
             std::optional<Size> size = bytes(tensor.type.dtype);
             for (const Size& extent : tensor.type.shape) {
                 if (extent < 0) size.reset();
-                if (size) size = checked_multiply(*size, std::max<Size>(extent, 1));
+                if (size) size = checked_multiply(*size, greater(extent, 1));
             }
             if (!size || *size > maximum_bytes) {
                 problem("graph.limit", fmt::format("the shape of tensor '{}' is negative or too large", tensor.name),

@@ -112,7 +112,7 @@ private:
                         reduced ? "a reduction variable" : "an index or parallel variable");
                 return false;
             }
-            auto product = checked_multiply(points, std::max<Size>(variable.extent, 1));
+            auto product = checked_multiply(points, greater(variable.extent, 1));
             points = product.value_or(maximum_extent + 1);
             if (points > maximum_extent) {
                 problem("graph.limit", fmt::format("{} has too many points", where),

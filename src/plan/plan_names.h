@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "zspace/size.h"
+#include "zspace/origin.h"
 
 namespace heddle::plan::names {
 

@@ -128,12 +128,15 @@ Session::Session(std::shared_ptr<const Executable> executable, std::shared_ptr<T
       pool_(std::move(pool)),
       arena_(arena && arena->device() == executable_->device()
                  ? std::move(arena)
-                 : std::make_shared<Arena>(pool_->threads(), executable_->device())) {}
+                 : std::make_shared<Arena>(pool_->threads(), executable_->device())),
+      numbers_(launch_numbers(executable_->plan().run)) {}
 
 bool Session::resize(const std::map<std::string, int64_t>& names) {
     if (!plan_) plan_ = executable_->plan();
+    if (!plan::instantiate(*plan_, names)) return false;
+    numbers_ = launch_numbers(plan_->run);
     staged_.clear();
-    return plan::instantiate(*plan_, names);
+    return true;
 }
 
 int64_t Session::bytes() const {
@@ -336,8 +339,8 @@ Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<Ten
         if (buffer.kind == Kind::workspace) return arena_->workspace() + buffer.offset;
         return executable_->fixed_address(b);
     };
-    auto done = run_batches(p, p.run, executable_->kernels_, address, {*pool_, arena_->scratch(), device, watched},
-                            profile_);
+    auto done = run_batches(p, p.run, numbers_, executable_->kernels_, address,
+                            {*pool_, arena_->scratch(), device, watched}, profile_);
     if (!done || !device) return done;
     return take_outputs(outputs);
 }

@@ -65,6 +65,10 @@ private:
     KernelCounts counts_;
 };
 
+// By launch, in the order of the batches: its numbers for the plan's present sizes, as kernels take them.
+using LaunchNumbers = std::vector<std::vector<int64_t>>;
+LaunchNumbers launch_numbers(std::span<const plan::Batch> batches);
+
 // How long one launch of a run took, for profiles.
 struct LaunchTime {
     std::string name;
@@ -128,6 +132,7 @@ private:
     std::optional<plan::Plan> plan_;  // where its sizes are not the executable's
     std::shared_ptr<ThreadPool> pool_;
     std::shared_ptr<Arena> arena_;
+    LaunchNumbers numbers_;  // of runs of plan()
     Result<void> expected_;
     std::vector<std::shared_ptr<std::byte>> staged_;  // by buffer: inputs and outputs on the device
     std::vector<LaunchTime>* profile_ = nullptr;

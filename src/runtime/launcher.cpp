@@ -25,7 +25,7 @@ struct Ready {
     const KernelCode* kernel = nullptr;
     const plan::Launch* launch = nullptr;
     std::vector<std::byte*> buffers;  // without the scratch
-    std::vector<int64_t> numbers;
+    std::span<const int64_t> numbers;
     bool in_rounds() const { return launch->rounds > 1; }
     int64_t first_task = 0;  // in the batch
 };
@@ -208,15 +208,24 @@ Result<void> run_on(codegen::Device& device, const plan::Plan& plan, std::span<c
 
 }  // namespace
 
-Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches,
+LaunchNumbers launch_numbers(std::span<const plan::Batch> batches) {
+    LaunchNumbers numbers;
+    for (const plan::Batch& batch : batches) {
+        for (const plan::Launch& launch : batch) numbers.push_back(numbers_of(launch.numbers));
+    }
+    return numbers;
+}
+
+Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches, const LaunchNumbers& numbers,
                          const std::vector<KernelCode>& kernels, const BufferAddress& address, const LaunchSite& site,
                          std::vector<LaunchTime>* profile, Progress* progress) {
     BatchRunner runner(plan, site);
     auto run = [&](std::vector<Ready>& batch) {
         return site.device ? run_on(*site.device, plan, batch) : runner.run(batch);
     };
+    size_t next = 0;  // of the launches
     auto make_ready = [&](const plan::Launch& launch) {
-        Ready ready{.kernel = &kernels[static_cast<size_t>(launch.tree)], .launch = &launch, .numbers = numbers_of(launch.numbers)};
+        Ready ready{.kernel = &kernels[static_cast<size_t>(launch.tree)], .launch = &launch, .numbers = numbers[next++]};
         for (int32_t b : launch.buffers)
             ready.buffers.push_back(address(b) + plan.buffers[static_cast<size_t>(b)].base);
         return ready;

@@ -21,7 +21,8 @@ struct LaunchSite {
     Progress* watched = nullptr;  // is asked whether to go on, by the thread that runs; what runs long ends early
 };
 
-Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches,
+// `numbers`: of the same batches.
+Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches, const LaunchNumbers& numbers,
                          const std::vector<KernelCode>& kernels, const BufferAddress& address, const LaunchSite& site,
                          std::vector<LaunchTime>* profile, Progress* progress = nullptr);
 

@@ -126,8 +126,8 @@ public:
         for (size_t i = 0; i < batches_.size(); i++) {
             if (auto there = allocate(batches_[i]); !there) return fail(std::move(there.error()));
             auto done = batches_[i].empty() ? step_done(progress)
-                                            : run_batches(plan_, {&batches_[i], 1}, kernels, address,
-                                                          {pool, scratch, device_}, nullptr, progress);
+                                            : run_batches(plan_, {&batches_[i], 1}, launch_numbers({&batches_[i], 1}), kernels,
+                                                          address, {pool, scratch, device_}, nullptr, progress);
             if (!done) return fail(std::move(done.error()));
             release(i);
         }

@@ -275,7 +275,7 @@ Address ExpressionBuilder::store_address(const KernelEquation& equation, Express
 Address ExpressionBuilder::packed_address(const PackedOperand& operand) {
     const Kernel& kernel = assembly_.kernel;
     auto axis_of = [&](int d) { return lone_axis(operand.read->parts()[static_cast<size_t>(d)]); };
-    auto extent_of = [&](AxisId axis) { return std::max<Size>(0, kernel.axis(axis).extent); };
+    auto extent_of = [&](AxisId axis) { return greater(0, kernel.axis(axis).extent); };
     const NumberSubject packed = {Subject::packed, operand.tensor, -1, operand.index};
     Address result;
     result.access = Access::packed;

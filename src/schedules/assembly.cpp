@@ -18,7 +18,7 @@ Size round_up(const Size& a, int64_t b) { return ceil_divide(a, b) * b; }
 
 // Rows that lie a part of a way of L1 apart share a few of its sets: these get a cache line more.
 Size padded_row(const Size& elements, int64_t element_bytes) {
-    const Size padded = round_up(std::max<Size>(1, elements), choice_numbers::cache_line / element_bytes);
+    const Size padded = round_up(greater(1, elements), choice_numbers::cache_line / element_bytes);
     const bool collides = padded.number() * element_bytes % (choice_numbers::l1_way_bytes / 4) == 0;
     return padded + (collides ? choice_numbers::cache_line / element_bytes : 0);
 }
@@ -89,7 +89,7 @@ ExpressionId Assembly::intern(Expression expression) {
 }
 
 Number Assembly::extent(AxisId axis) {
-    return numbers.integer(std::max<Size>(0, kernel.axis(axis).extent),
+    return numbers.integer(greater(0, kernel.axis(axis).extent),
                            {Role::extent, {NumberSubject::Kind::axis, axis}});
 }
 
@@ -241,7 +241,7 @@ void Assembly::add_shared(TensorIndex tensor) {
         const auto d = static_cast<size_t>(where.order[i]);
         const bool last = i + 1 == where.order.size();
         strides[d] = last ? Number{false, 1} : numbers.integer(stride, {Role::stride, subject.at(d)});
-        const Size size = std::max<Size>(1, local.dimensions[d].extent);
+        const Size size = greater(1, local.dimensions[d].extent);
         stride *= last ? round_up(size, 64 / bytes(local.dtype)) : size;
     }
     memories[static_cast<size_t>(tensor)] = next_id<MemoryId>(result.tree.memories);
@@ -262,11 +262,11 @@ void Assembly::add_array(TensorIndex tensor) {
         auto d = static_cast<size_t>(where.order[i]);
         const TaskCut* cut = where.of_task[d] < 0 ? nullptr : tasks.find(where.of_task[d]);
         bool of_task = cut && cut->fused.empty();
-        Size size = of_task ? Size(cut->step) : std::max<Size>(0, local.dimensions[d].extent);
+        Size size = of_task ? Size(cut->step) : greater(0, local.dimensions[d].extent);
         bool last = i + 1 == where.order.size();
         strides[d] = last ? Number{false, 1} : numbers.integer(stride, {Role::stride, subject.at(d)});
         if (of_task) memory.origin.push_back({task_variables[cut->axis].first, 1, strides[d]});
-        stride *= last ? padded_row(size, bytes(local.dtype)) : std::max<Size>(1, size);
+        stride *= last ? padded_row(size, bytes(local.dtype)) : greater(1, size);
     }
     memory.offset = numbers.integer(result.launch.scratch_bytes, {Role::place, subject});
     // Invocations share memory by words: an element has one of its own.

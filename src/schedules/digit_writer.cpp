@@ -35,7 +35,7 @@ bool DigitWriter::is_written(const KernelEquation& e) const { return contains(e.
 AxisId DigitWriter::add_share(int64_t value) {
     const Axis& whole = kernel_.axis(digit_.axis);
     if (value == 0 || (!whole.named && whole.extent % digit_.count == 0)) return no_id;
-    const auto share = [&](const Size& n) { return std::max<Size>(0, ceil_divide(n - value, digit_.count)); };
+    const auto share = [&](const Size& n) { return greater(0, ceil_divide(n - value, digit_.count)); };
     Axis axis = whole;
     axis.extent = share(whole.extent);
     axis.hint = share(kernel_.hint(digit_.axis)).number();
@@ -52,7 +52,7 @@ void DigitWriter::add_axes() {
         return;
     }
     Axis axis = kernel_.axis(digit_.axis);
-    axis.extent = std::max<Size>(0, ceil_divide(axis.extent, digit_.count));
+    axis.extent = greater(0, ceil_divide(axis.extent, digit_.count));
     axis.hint = std::max<int64_t>(1, ceil_divide(kernel_.hint(digit_.axis), digit_.count));
     axis.name += "_" + std::to_string(digit_.count);
     quotient_ = made_.add_axis(axis);
@@ -188,7 +188,7 @@ void DigitWriter::end_terms(KernelEquation& e) {
             left = left ? arena.conjunction(left, condition) : condition;
             continue;
         }
-        const Size end = std::max<Size>(0, ceil_divide(-parts.constant, parts.axes[0].second));
+        const Size end = greater(0, ceil_divide(-parts.constant, parts.axes[0].second));
         if (end >= made_.axis(axis).extent) continue;
         Axis shorter = made_.axis(axis);
         shorter.extent = end;

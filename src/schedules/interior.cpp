@@ -47,7 +47,7 @@ public:
           arena_(*kernel.arena),
           before_(before),
           axis_(axis),
-          extent_(std::max<Size>(0, kernel.axis(axis).extent)),
+          extent_(greater(0, kernel.axis(axis).extent)),
           span_{0, extent_} {}
     Decider(const Kernel& kernel, const RightSides& before, const std::vector<Expr>& below_zero, bool folds)
         : kernel_(kernel), arena_(*kernel.arena), before_(before), below_zero_(below_zero), folds_(folds) {}
@@ -106,10 +106,10 @@ std::optional<Line> Decider::line(Expr coordinate) const {
     if (line.step == 0 || line.step == Size(INT64_MIN)) return std::nullopt;
     for (const auto& [axis, factor] : parts.axes) {
         if (axis == axis_ || factor == Size(INT64_MIN)) continue;
-        const auto moved = checked_multiply(factor, std::max<Size>(1, kernel_.axis(axis).extent) - 1);
+        const auto moved = checked_multiply(factor, greater(1, kernel_.axis(axis).extent) - 1);
         const auto few = checked_multiply(absolute(factor) * 2, kernel_.hint(axis));
         if (!moved || !few || !is_short(*few, line)) return std::nullopt;
-        if (!spread(line, std::min<Size>(0, *moved), std::max<Size>(0, *moved))) return std::nullopt;
+        if (!spread(line, lesser(0, *moved), greater(0, *moved))) return std::nullopt;
     }
     for (const auto& [value, factor] : parts.values) {
         const Interval range = expr::interval(value);
@@ -150,7 +150,7 @@ bool Decider::is_at_most_zero(Expr coordinate) const {
     for (const auto& [axis, factor] : parts.axes) {
         if (factor <= 0) continue;
         const Axis& a = kernel_.axis(axis);
-        const auto moved = a.named ? std::nullopt : checked_multiply(factor, std::max<Size>(1, a.extent) - 1);
+        const auto moved = a.named ? std::nullopt : checked_multiply(factor, greater(1, a.extent) - 1);
         most = most && moved ? checked_add(*most, *moved) : std::nullopt;
     }
     return most && *most <= 0;
@@ -211,9 +211,9 @@ Expr Decider::division(Expr e, Expr dividend) {
     const Size divisor = e->integer;
     Expr as_it_is = rebuilt(e, {dividend});
     if (!found || divisor < 1) return as_it_is;
-    const Size move = found->step * std::max<Size>(0, extent_ - 1);
-    const Size least = floor_divide(found->low + std::min<Size>(0, move), divisor);
-    const Size most = floor_divide(found->high + std::max<Size>(0, move), divisor);
+    const Size move = found->step * greater(0, extent_ - 1);
+    const Size least = floor_divide(found->low + lesser(0, move), divisor);
+    const Size most = floor_divide(found->high + greater(0, move), divisor);
     constexpr int64_t few = 8;  // of more quotients none has most points
     if (most - least > few) return as_it_is;
     Size best = least;
@@ -337,7 +337,7 @@ RightSides right_sides(const Kernel& kernel, const PhaseGroup& group) {
 }
 
 Interior interior_along(const Kernel& kernel, const RightSides& sides, AxisId axis) {
-    const Size extent = std::max<Size>(0, kernel.axis(axis).extent);
+    const Size extent = greater(0, kernel.axis(axis).extent);
     if (kernel.hint(axis) < choice_numbers::shortest_cut_axis) return {sides, 0, extent, false};
     Interior found = Decider(kernel, sides, axis).decide();
     return found.decides ? found : Interior{sides, 0, extent, false};

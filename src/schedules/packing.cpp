@@ -69,7 +69,7 @@ private:
 
     void add_panels() {
         Axis panels = axis_of(operand_.lane_dimension);
-        auto divide = [&](const Size& n) { return ceil_divide(std::max<Size>(0, n), operand_.panel); };
+        auto divide = [&](const Size& n) { return ceil_divide(greater(0, n), operand_.panel); };
         packing_.map += " [" + std::to_string(operand_.lane_dimension) + "/" + written(panels.extent) + "]";
         panels.extent = divide(panels.extent);
         panels.hint = divide(panels.hint).number();
@@ -83,7 +83,7 @@ private:
         packed.dtype = source.dtype;
         Size stride = 1;
         for (size_t i = packing_.copy.common.size(); i-- > 0;) {
-            const Size extent = std::max<Size>(0, packing_.copy.axis(packing_.copy.common[i]).extent);
+            const Size extent = greater(0, packing_.copy.axis(packing_.copy.common[i]).extent);
             packed.dimensions.insert(packed.dimensions.begin(), BufferDimension{extent, stride, 0, 0});
             stride *= extent;
         }

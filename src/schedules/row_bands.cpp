@@ -48,8 +48,8 @@ std::optional<Interval> distance(const Kernel& kernel, const CoordinateParts& co
     for (const auto& [other, factor] : coordinate.axes) factors[other] += factor;
     Interval result = {coordinate.constant, coordinate.constant};
     const auto add = [&](const Size& a, const Size& b) {
-        result.low = std::max<Size>(-far, result.low + std::min(a, b));
-        result.high = std::min<Size>(far, result.high + std::max(a, b));
+        result.low = greater(-far, result.low + std::min(a, b));
+        result.high = lesser(far, result.high + std::max(a, b));
     };
     for (const auto& [other, factor] : factors)
         add(0, lesser(greater(factor, -far), far) * lesser(greater(kernel.axis(other).extent - 1, 0), 1 << 20));

@@ -188,7 +188,7 @@ Interval inside(const BodyAccesses& accesses, const Access& access, size_t dimen
     if (!taken) return result;
     auto is_taken = [&](int64_t at) { return (*taken)[static_cast<size_t>(at - value.interval.low)]; };
     result.low = std::max<int64_t>(result.low, 0);
-    result.high = std::min<Size>(result.high, extent - 1);
+    result.high = lesser(result.high, extent - 1);
     while (result.low <= result.high && !is_taken(result.low)) ++result.low;
     while (result.low <= result.high && !is_taken(result.high)) --result.high;
     return result;
@@ -204,7 +204,7 @@ Box read_region(const BodyAccesses& accesses, int32_t input, const std::vector<i
         for (size_t d = 0; d < extents.size(); ++d) {
             Interval values = inside(accesses, access, d, extents[d]);
             box.start.push_back(std::max<int64_t>(values.low, 0));
-            box.end.push_back(std::min<Size>(values.high, extents[d] - 1) + 1);
+            box.end.push_back(lesser(values.high, extents[d] - 1) + 1);
         }
         if (box.is_empty()) continue;
         hull = hull ? heddle::hull(*hull, box) : box;

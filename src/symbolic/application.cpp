@@ -49,7 +49,7 @@ Result<std::vector<Size>> extents_of(Environment& environment, std::span<const V
             diagnostic.remedy = "pass larger tensors; in the template, a condition under `require` can say so first";
             return fail(std::move(diagnostic));
         }
-        auto product = checked_multiply(total, std::max<Size>(value.size(), 1));
+        auto product = checked_multiply(total, greater(value.size(), 1));
         // Sixteen bytes an element at most, so that sizes in bytes cannot overflow either.
         if (!product || *product > std::numeric_limits<int64_t>::max() / 16) {
             return fail(

@@ -8,7 +8,6 @@
 #include "support/narrow_float.h"
 #include "support/tensor_data.h"
 #include "symbolic/projection_range.h"
-#include "zspace/size.h"
 
 namespace heddle {
 namespace {

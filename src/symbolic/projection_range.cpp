@@ -296,7 +296,7 @@ ValueRange RangeEvaluator::reduction(const Node& node) {
     std::optional<Size> terms = 1;
     bool filtered = node.operands.size() == 2;
     for (VariableId variable : node.variables) {
-        terms = checked_multiply(*terms, std::max<Size>(body_.variable(variable).extent, 0));
+        terms = checked_multiply(*terms, greater(body_.variable(variable).extent, 0));
         if (!terms) return unknown(node.dtype, true);
     }
     if (*terms == 0) return unknown(node.dtype, true);

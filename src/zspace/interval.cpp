@@ -1,7 +1,5 @@
 #include "zspace/interval.h"
 
-#include <initializer_list>
-
 #include "zspace/checked.h"
 
 namespace heddle {

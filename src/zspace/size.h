@@ -147,7 +147,7 @@ template <typename A, typename B> requires SizeOperands<A, B>
 bool operator<=(const A& a, const B& b) { return !Size::less(b, a); }
 template <typename A, typename B> requires SizeOperands<A, B>
 bool operator>=(const A& a, const B& b) { return !Size::less(a, b); }
-// With a fact: which one it is.
+// With a fact: which one it is. By value, where std::min and std::max would refer to what is gone.
 template <typename A, typename B> requires SizeOperands<A, B> || (std::integral<A> && std::integral<B>)
 Size lesser(const A& a, const B& b) { return Size::less(b, a) ? Size(b) : Size(a); }
 template <typename A, typename B> requires SizeOperands<A, B> || (std::integral<A> && std::integral<B>)

@@ -31,10 +31,6 @@ void SizeFacts::add(SizeFact fact) {
     list_.push_back(fact);
 }
 
-void SizeFacts::add(const SizeFacts& facts) {
-    for (const SizeFact& fact : facts.list_) add(fact);
-}
-
 const SizeFact* SizeFacts::broken_by(const std::map<std::string, int64_t>& names) const {
     const auto broken = std::ranges::find_if(list_, [&](const SizeFact& fact) { return !fact.holds(names); });
     return broken == list_.end() ? nullptr : &*broken;

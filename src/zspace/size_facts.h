@@ -24,7 +24,6 @@ struct SizeFact {
 class SizeFacts {
 public:
     void add(SizeFact fact);
-    void add(const SizeFacts& facts);
     const std::vector<SizeFact>& list() const { return list_; }  // each once, as they came
     // The first one that does not hold; null: all hold.
     const SizeFact* broken_by(const std::map<std::string, int64_t>& names) const;
