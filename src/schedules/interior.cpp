@@ -109,7 +109,7 @@ std::optional<Line> Decider::line(Expr coordinate) const {
         const auto moved = checked_multiply(factor, greater(1, kernel_.axis(axis).extent) - 1);
         const auto few = checked_multiply(absolute(factor) * 2, kernel_.hint(axis));
         if (!moved || !few || !is_short(*few, line)) return std::nullopt;
-        if (!spread(line, lesser(0, *moved), greater(0, *moved))) return std::nullopt;
+        if (!spread(line, heddle::lesser(0, *moved), greater(0, *moved))) return std::nullopt;
     }
     for (const auto& [value, factor] : parts.values) {
         const Interval range = expr::interval(value);
@@ -212,7 +212,7 @@ Expr Decider::division(Expr e, Expr dividend) {
     Expr as_it_is = rebuilt(e, {dividend});
     if (!found || divisor < 1) return as_it_is;
     const Size move = found->step * greater(0, extent_ - 1);
-    const Size least = floor_divide(found->low + lesser(0, move), divisor);
+    const Size least = floor_divide(found->low + heddle::lesser(0, move), divisor);
     const Size most = floor_divide(found->high + greater(0, move), divisor);
     constexpr int64_t few = 8;  // of more quotients none has most points
     if (most - least > few) return as_it_is;
