@@ -204,7 +204,7 @@ def constant(r, operator, name, shape, rank, shapes):
     if name == "max_output_boxes_per_class":
         return np.asarray([int(r.choice([0, 1, 3, 2**40]))], np.int64)
     if operator == "MelWeightMatrix":
-        return np.asarray({"dft_length": r.integers(1, 64), "sample_rate": 8192, "lower_edge_hertz": r.integers(0, 9),
+        return np.asarray({"num_mel_bins": r.integers(0, 12), "dft_length": r.integers(1, 64), "sample_rate": 8192, "lower_edge_hertz": r.integers(0, 9),
                            "upper_edge_hertz": 2048}[name])
     if name == "K":
         return np.asarray([int(r.integers(0, 3))], np.int64)
@@ -376,7 +376,7 @@ def draw(r, names=None, wildness=0.1):
         variadic = formal.option == defs.OpSchema.FormalParameterOption.Variadic
         for copy in range(int(r.integers(1, 4)) if variadic else 1):
             name = f"{formal.name}{copy}" if variadic else formal.name
-            value = constant(r, operator, formal.name, shape, len(shape), shapes) if number or operator == "ConstantOfShape" else None
+            value = constant(r, operator, formal.name, shape, len(shape), shapes) if number or operator in ("ConstantOfShape", "MelWeightMatrix") else None
             if value is not None:
                 inputs[name] = value.astype(DTYPES[kind])
                 constants.append(name)
