@@ -10,6 +10,7 @@
 #include "cli/launch_profile.h"
 #include "cli/progress_line.h"
 #include "cli/run_placed.h"
+#include "cli/run_staged.h"
 #include "cli/support.h"
 #include "evaluate/evaluate.h"
 #include "evaluate/failing_read.h"
@@ -305,6 +306,20 @@ Diagnostics located_in_source(Diagnostics errors, const RunOptions& options, con
     return source ? located(std::move(errors), source->graph, feeds) : errors;
 }
 
+Result<void> run_in_stages(const RunOptions& options, const Library& library, const Given& given,
+                           const std::shared_ptr<inference::Engine>& engine, Progress& progress, Measured& measured) {
+    auto run = run_staged(options, library, given, engine, progress);
+    if (!run) return fail(std::move(run.error()));
+    measured.outputs = std::move(run->outputs);
+    measured.output_names = std::move(run->output_names);
+    measured.compile_ms = run->compile_ms;
+    measured.run_ms = std::move(run->run_ms);
+    measured.notes = std::move(run->notes);
+    measured.kernels = run->kernels;
+    warn_of_cache(*engine);
+    return {};
+}
+
 Result<void> run_compiled(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
                           Measured& measured) {
     const auto begin = Clock::now();
@@ -324,6 +339,8 @@ Result<void> run_compiled(const RunOptions& options, const Library& library, con
     if (kept) progress.finish();
     auto ready = kept ? take(std::move(*kept), options, given, measured)
                       : make(options, library, given, *engine, progress, measured);
+    if (!ready && options.call.empty() && inference::needs_stages(ready.error()))
+        return run_in_stages(options, library, given, engine, progress, measured);
     if (!ready) return fail(std::move(ready.error()));
     const runtime::Executable& executable = *ready->program.executable;
     runtime::Session session(ready->program.executable, engine->pool);

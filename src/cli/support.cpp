@@ -152,6 +152,10 @@ Result<Source> load_model(const onnx::OnnxModel& model, const Library& library,
     Source source{
         .graph = {}, .input_names = inference::read_input_names(model), .output_names = inference::output_names(model)};
     source.other_files = !model.data_files.empty();
+    const auto inputs = onnx::caller_inputs(model);
+    if (const auto list = std::ranges::find_if(inputs, [](const auto* input) { return onnx::is_list(*input); });
+        list != inputs.end())
+        return fail(onnx::list_input(**list));
     auto arranged = inference::arrange(inference::input_names(model), given);
     if (!arranged) return fail(std::move(arranged.error()));
     auto graph = inference::specialise(model, library, *arranged, std::move(*bindings), &rewriting, progress, weights);

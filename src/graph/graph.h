@@ -168,6 +168,7 @@ struct Graph {
     // What the sizes have decided on the way to this graph: it is the same for all names for which these hold. Nothing: it
     // was not recorded, and the graph holds for its numbers alone.
     std::optional<SizeFacts> facts;
+    int64_t tag = 0;  // what its maker knows it by: handed on to plans
 
     const Tensor& tensor(TensorId id) const { return tensors[id]; }
     const Operation& operation(OperationId id) const { return operations[id]; }

@@ -35,12 +35,23 @@ Result<void> check(const Graph& graph, const std::vector<TensorData>& inputs) {
 
 }  // namespace
 
-bool ProgramCache::fits(const Entry& entry, const std::string& key, const std::vector<TensorData>& inputs) const {
-    if (entry.key != key || !has_types_and_values(entry, inputs)) return false;
-    for (size_t i = 0; i < inputs.size(); i++) {
-        if (entry.types[i].extents() != inputs[i].shape()) return false;
+struct ProgramCache::Wanted {
+    const std::string& key;
+    const std::vector<TensorData>& inputs;
+    const std::map<std::string, int64_t>* names = nullptr;  // of a stage
+};
+
+bool ProgramCache::fits(const Entry& entry, const Wanted& wanted) {
+    if (entry.key != wanted.key || !has_types_and_values(entry, wanted.inputs)) return false;
+    for (size_t i = 0; i < wanted.inputs.size(); i++) {
+        if (entry.types[i].extents() != wanted.inputs[i].shape()) return false;
     }
-    return true;
+    if (!wanted.names) return true;
+    const auto& names = entry.session->plan().names;
+    return std::ranges::all_of(*wanted.names, [&](const auto& given) {
+        const auto known = names.find(given.first);
+        return known != names.end() && known->second == given.second;
+    });
 }
 
 bool ProgramCache::has_types_and_values(const Entry& entry, const std::vector<TensorData>& inputs) {
@@ -50,13 +61,14 @@ bool ProgramCache::has_types_and_values(const Entry& entry, const std::vector<Te
     });
 }
 
-std::list<ProgramCache::Entry>::iterator ProgramCache::resized(const std::string& key,
-                                                               const std::vector<TensorData>& inputs) {
+std::list<ProgramCache::Entry>::iterator ProgramCache::resized(const Wanted& wanted) {
+    static const std::map<std::string, int64_t> none;
     std::vector<std::vector<int64_t>> shapes;
-    for (const TensorData& input : inputs) shapes.push_back(input.shape());
+    for (const TensorData& input : wanted.inputs) shapes.push_back(input.shape());
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-        if (entry->key != key || !has_types_and_values(*entry, inputs)) continue;
-        const auto names = plan::names_for(entry->session->plan(), shapes);
+        if (entry->key != wanted.key || !has_types_and_values(*entry, wanted.inputs)) continue;
+        const auto names =
+            plan::names_for(entry->session->plan(), shapes, wanted.names ? *wanted.names : none);
         if (!names || !entry->session->resize(*names)) continue;
         for (size_t i = 0; i < shapes.size(); i++) entry->types[i].shape.assign(shapes[i].begin(), shapes[i].end());
         return entry;
@@ -93,25 +105,25 @@ ProgramSource source_of(const ProgramSource& source, const std::string& key, con
 
 }  // namespace
 
-Result<ProgramCache::Entry> ProgramCache::make(const std::string& key, const std::vector<TensorData>& inputs,
-                                               const Specialise& specialise, Progress* progress) {
-    if (auto wanted = begin_stage(progress, Stage::load, 1); !wanted) return fail(wanted.error());
-    const ProgramSource source = source_of(source_, key, inputs);
+Result<ProgramCache::Entry> ProgramCache::make(const Wanted& wanted, const Specialise& specialise,
+                                               Progress* progress) {
+    const std::vector<TensorData>& inputs = wanted.inputs;
+    if (auto going_on = begin_stage(progress, Stage::load, 1); !going_on) return fail(going_on.error());
+    const ProgramSource source = wanted.names ? ProgramSource() : source_of(source_, wanted.key, inputs);
     const auto value_of = [&](size_t place, const std::string&) {
         return place < inputs.size() ? &inputs[place] : nullptr;
     };
     auto kept = find_program(source, value_of, *engine_, {.donations = donations_});
-    if (auto wanted = step_done(progress); !wanted) return fail(wanted.error());
+    if (auto going_on = step_done(progress); !going_on) return fail(going_on.error());
     Result<std::shared_ptr<const runtime::Executable>> executable =
         kept ? std::move(kept->executable) : compiled(inputs, specialise, progress);
     if (!executable) return fail(std::move(executable.error()));
     std::vector<runtime::Block> blocks;
-    if (!kept) {
-        const plan::Plan& plan = (*executable)->plan();
+    if (const plan::Plan& plan = (*executable)->plan(); !kept && plan.tag == 0) {
         blocks = keep_program(source, value_of, {*executable, plan.input_names, plan.output_names}, *engine_,
                               {.donations = donations_});
     }
-    Entry entry{.key = key, .types = {}, .decided = (*executable)->plan().decided, .session = nullptr};
+    Entry entry{.key = wanted.key, .types = {}, .decided = (*executable)->plan().decided, .session = nullptr};
     for (const TensorData& input : inputs)
         entry.types.push_back({input.dtype(), {input.shape().begin(), input.shape().end()}});
     entry.session =
@@ -123,6 +135,17 @@ runtime::MemoryInUse ProgramCache::memory() const {
     std::lock_guard lock(engine_->running);
     runtime::MemoryInUse all;
     for (const Entry& entry : entries_) all.merge(entry.session->executable().memory());
+    return all;
+}
+
+runtime::KernelCounts ProgramCache::kernels() const {
+    std::lock_guard lock(engine_->running);
+    runtime::KernelCounts all;
+    for (const Entry& entry : entries_) {
+        const runtime::KernelCounts own = entry.session->executable().kernels();
+        all.compiled += own.compiled;
+        all.loaded += own.loaded;
+    }
     return all;
 }
 
@@ -156,28 +179,42 @@ Diagnostics ProgramCache::take_notes() {
 Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const std::vector<TensorData>& inputs,
                                                   const Specialise& specialise, Progress* progress,
                                                   std::vector<runtime::LaunchTime>* profile) {
+    auto results = run(Wanted{key, inputs}, specialise, progress, profile);
+    if (!results) return fail(std::move(results.error()));
+    return std::move(results->tensors);
+}
+
+Result<ProgramCache::Results> ProgramCache::run(const Part& part, const std::vector<TensorData>& inputs,
+                                                const Specialise& specialise, Progress* progress,
+                                                std::vector<runtime::LaunchTime>* profile) {
+    return run(Wanted{part.key, inputs, &part.names}, specialise, progress, profile);
+}
+
+Result<ProgramCache::Results> ProgramCache::run(const Wanted& wanted, const Specialise& specialise, Progress* progress,
+                                                std::vector<runtime::LaunchTime>* profile) {
     constexpr std::chrono::milliseconds patience{10};
     std::unique_lock lock(engine_->running, std::defer_lock);
     while (!lock.try_lock_for(patience)) {
         if (is_cancelled(progress)) return cancelled();
     }
-    auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return fits(entry, key, inputs); });
-    if (found == entries_.end()) found = resized(key, inputs);
+    auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return fits(entry, wanted); });
+    if (found == entries_.end()) found = resized(wanted);
     if (found != entries_.end()) {
         entries_.splice(entries_.begin(), entries_, found);
     } else {
-        auto entry = make(key, inputs, specialise, progress);
+        auto entry = make(wanted, specialise, progress);
         if (!entry) return fail(std::move(entry.error()));
         entries_.push_front(std::move(*entry));
         make_room();
     }
     runtime::Session& session = *entries_.front().session;
     session.set_profile(profile);
-    auto results = session.run(inputs, progress);
+    auto results = session.run(wanted.inputs, progress);
+    if (results) return Results{std::move(*results), session.plan().output_types, session.plan().tag};
     const bool spoilt = !donations_.empty();  // inputs may be written over
-    if (results || spoilt || results.error().front().code != "runtime.index_out_of_range") return results;
-    const auto graph = specialise(inputs, progress);
-    return graph ? fail(located(std::move(results.error()), *graph, inputs)) : results;
+    if (spoilt || results.error().front().code != "runtime.index_out_of_range") return fail(std::move(results.error()));
+    const auto graph = specialise(wanted.inputs, progress);
+    return fail(graph ? located(std::move(results.error()), *graph, wanted.inputs) : std::move(results.error()));
 }
 
 }  // namespace heddle::inference

@@ -42,7 +42,22 @@ public:
                                         const Specialise& specialise, Progress* progress = nullptr,
                                         std::vector<runtime::LaunchTime>* profile = nullptr);
 
+    // A part of a program (staged_model.h). Its graph follows from the numbers of `names`, too, which it holds as sizes;
+    // a program for others is made for these where it can be. Such programs are not kept on disk.
+    struct Part {
+        std::string key;
+        std::map<std::string, int64_t> names;
+    };
+    struct Results {
+        std::vector<TensorData> tensors;
+        std::vector<TensorType> types;  // of these, with the sizes' origins
+        int64_t tag = 0;                // of the graph that gave them
+    };
+    Result<Results> run(const Part& part, const std::vector<TensorData>& inputs, const Specialise& specialise,
+                        Progress* progress = nullptr, std::vector<runtime::LaunchTime>* profile = nullptr);
+
     size_t compiled() const { return compiled_; }  // programs so far
+    runtime::KernelCounts kernels() const;          // of all programs that are there
     // What all programs that are there keep, what they share once.
     runtime::MemoryInUse memory() const;
     void set_limit(int64_t limit);
@@ -56,14 +71,16 @@ private:
         std::map<int32_t, TensorData> decided;  // as in plan.h
         std::unique_ptr<runtime::Session> session;
     };
-    bool fits(const Entry& entry, const std::string& key, const std::vector<TensorData>& inputs) const;
+    struct Wanted;  // what is run
+    static bool fits(const Entry& entry, const Wanted& wanted);
     static bool has_types_and_values(const Entry& entry, const std::vector<TensorData>& inputs);
     // An entry that is one for these inputs now; the end: none can be.
-    std::list<Entry>::iterator resized(const std::string& key, const std::vector<TensorData>& inputs);
+    std::list<Entry>::iterator resized(const Wanted& wanted);
     Result<std::shared_ptr<const runtime::Executable>> compiled(const std::vector<TensorData>& inputs,
                                                                 const Specialise& specialise, Progress* progress);
-    Result<Entry> make(const std::string& key, const std::vector<TensorData>& inputs, const Specialise& specialise,
-                       Progress* progress);
+    Result<Entry> make(const Wanted& wanted, const Specialise& specialise, Progress* progress);
+    Result<Results> run(const Wanted& wanted, const Specialise& specialise, Progress* progress,
+                        std::vector<runtime::LaunchTime>* profile);
 
     void make_room();
 

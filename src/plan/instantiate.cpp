@@ -36,9 +36,11 @@ void visit_sizes(Plan& plan, const Visit& visit) {
 }  // namespace
 
 std::optional<std::map<std::string, int64_t>> names_for(const Plan& plan,
-                                                        const std::vector<std::vector<int64_t>>& input_shapes) {
+                                                        const std::vector<std::vector<int64_t>>& input_shapes,
+                                                        const std::map<std::string, int64_t>& given) {
     if (!plan.facts || input_shapes.size() != plan.input_types.size()) return std::nullopt;
     std::map<std::string, int64_t> names = plan.names;
+    for (const auto& [name, number] : given) names[name] = number;
     const auto each = [&](const auto& visit) {
         for (size_t i = 0; i < input_shapes.size(); i++) {
             const std::vector<Size>& sizes = plan.input_types[i].shape;

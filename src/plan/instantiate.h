@@ -10,10 +10,11 @@
 
 namespace heddle::plan {
 
-// The plan's names for inputs of these shapes, others as they are; nothing where the shapes do not fit together, or where
-// what the plan follows from does not hold for them.
+// The plan's names for inputs of these shapes and for `given` ones, others as they are; nothing where the shapes do not fit
+// together, or where what the plan follows from does not hold for them.
 std::optional<std::map<std::string, int64_t>> names_for(const Plan& plan,
-                                                        const std::vector<std::vector<int64_t>>& input_shapes);
+                                                        const std::vector<std::vector<int64_t>>& input_shapes,
+                                                        const std::map<std::string, int64_t>& given = {});
 
 // Gives all sizes of the plan, which was made without `keep_all`, the numbers that they have for these names, of which
 // names_for has said that they fit, and places its memory. False, and nothing is changed, where one is beyond 64 bits.

@@ -89,6 +89,7 @@ struct Plan {
     // plan was made for; nothing: it holds for its numbers alone. Not in the text.
     std::map<std::string, int64_t> names;
     std::optional<SizeFacts> facts;
+    int64_t tag = 0;  // the graph's
     int64_t workspace_bytes = 0, scratch_bytes = 0;
     Target target;
 

@@ -164,6 +164,7 @@ Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptio
     tell_classes(graph.dimension_names);
     tell_prepared(*plan);
     plan->names = graph.dimension_names;
+    plan->tag = graph.tag;
     plan->facts = std::move(facts);
     return plan;
 }

@@ -44,7 +44,13 @@ private:
         std::mutex mutex;
         std::vector<rewrite::Step> steps;
 
+        std::unique_ptr<inference::StagedModel> staged;  // where the model is no one graph
+        bool holds_for_one = false;                      // a graph may hold for values of inputs: stages cannot do it
+
         Result<Graph> specialise(const std::vector<TensorData>& inputs, Progress* progress);
+        Result<std::vector<inference::Value>> run(inference::ProgramCache& programs,
+                                                  const std::vector<TensorData>& inputs,
+                                                  const inference::RunWatch& watch);
     };
     explicit ModelSession(std::shared_ptr<Parts> parts);
 

@@ -1,6 +1,7 @@
 // What the parts of the Python module share. Python code in python/heddle stands before it: here nothing is for users.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,7 +17,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include "inference/program_cache.h"
+#include "inference/staged_model.h"
 #include "language/library.h"
 #include "support/diagnostic.h"
 #include "support/tensor_data.h"
@@ -103,10 +104,13 @@ public:
         nb::object shape;     // a list of int, str (open, with a name), None (open); None: any
         bool is_read = true;  // else it need not be given
     };
+    // What runs the programs for arrays of the inputs that are read.
+    using Run = std::function<Result<std::vector<inference::Value>>(
+        inference::ProgramCache& programs, const std::vector<TensorData>& inputs, const inference::RunWatch& watch)>;
     // `source` says all that `specialise` follows from but arrays; empty: programs are not kept on disk. `donations`: by
     // places of ports, which are all read.
     Session(std::vector<Port> inputs, std::vector<Port> outputs, inference::Specialise specialise, int threads,
-            inference::ProgramSource source = {}, std::vector<plan::Donation> donations = {});
+            inference::ProgramSource source = {}, std::vector<plan::Donation> donations = {}, Run run = nullptr);
     // `progress` is told if a program is made: None, or a function (progress.h). `profile`: None, or a list that gets
     // a tuple (name, kernel, layout, begin, duration) of each launch.
     nb::list run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds, nb::object progress,
@@ -133,6 +137,7 @@ private:
     Given given(const nb::dict& feeds) const;
 
     inference::Specialise specialise_;
+    Run run_;
     std::vector<plan::Donation> donations_;
     inference::ProgramCache programs_;
     Calls calls_;

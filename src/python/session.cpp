@@ -104,11 +104,34 @@ void use_cache(const std::optional<std::string>& path) {
     kernels().cache->use_folder(std::move(folder));
 }
 
+namespace {
+
+// One program for all of it.
+Session::Run plain_run(const inference::Specialise& specialise) {
+    return [&](inference::ProgramCache& programs, const std::vector<TensorData>& inputs,
+               const inference::RunWatch& watch) -> Result<std::vector<inference::Value>> {
+        auto results = programs.run(std::string(), inputs, specialise, watch.progress, watch.profile);
+        if (!results) return fail(std::move(results.error()));
+        return inference::values_of(std::move(*results));
+    };
+}
+
+nb::object object_of(inference::Value& value) {
+    if (value.tensor) return to_python(std::move(*value.tensor));
+    if (!value.list) return nb::none();
+    nb::list elements;
+    for (inference::Value element : *value.list) elements.append(object_of(element));
+    return elements;
+}
+
+}  // namespace
+
 Session::Session(std::vector<Port> in, std::vector<Port> out, inference::Specialise specialise, int threads,
-                 inference::ProgramSource source, std::vector<plan::Donation> donations)
+                 inference::ProgramSource source, std::vector<plan::Donation> donations, Run run)
     : inputs(std::move(in)),
       outputs(std::move(out)),
       specialise_(std::move(specialise)),
+      run_(run ? std::move(run) : plain_run(specialise_)),
       donations_(std::move(donations)),
       programs_(engine_of(threads), std::move(source), inference::default_program_bytes, donations_) {}
 
@@ -151,14 +174,14 @@ nb::list Session::run(const std::optional<std::vector<std::string>>& names, cons
     std::vector<runtime::LaunchTime> launches;
     auto* timed = profile.is_none() ? nullptr : &launches;
     auto results = watched(std::move(progress), calls_,
-                           [&](Progress& told) { return programs_.run({}, given.tensors, specialise_, &told, timed); });
+                           [&](Progress& told) { return run_(programs_, given.tensors, {&told, timed}); });
     if (!results) raise(results.error());
     for (const runtime::LaunchTime& launch : launches) profile.attr("append")(time_of(launch));
     warn(notes_of(programs_));
     nb::list answer;
     for (size_t output : wanted) {
         const auto found = overwritten.find(output);
-        answer.append(found != overwritten.end() ? found->second : to_python((*results)[output]));
+        answer.append(found != overwritten.end() ? found->second : object_of((*results)[output]));
     }
     return answer;
 }

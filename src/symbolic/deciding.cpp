@@ -79,6 +79,9 @@ void Session::offer_value(TensorId input, TensorData value) {
     if (value.dtype() != type.dtype || value.shape() != numbers_of(type.shape)) return;
     state_->offered.insert_or_assign(input, std::move(value));
 }
+void Session::ask() { state_->asks = true; }
+void Session::answer(std::vector<TensorId> answers) { state_->answers = std::move(answers); }
+TensorId Session::asked() const { return state_->asked; }
 const TensorData* Session::decide(TensorId tensor) { return state_->decide(tensor); }
 std::vector<TensorId> Session::deciding_inputs() const {
     return {state_->deciding_inputs.begin(), state_->deciding_inputs.end()};

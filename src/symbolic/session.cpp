@@ -388,12 +388,26 @@ void name_given(Diagnostics& diagnostics, const State& session, const Template& 
 
 }  // namespace
 
+void State::answer_for(const Template& metakernel, BoundArguments& arguments) {
+    for (size_t slot = 0; slot < arguments.tensors.size(); ++slot) {
+        if (metakernel.inputs[slot].flavour != Flavour::concrete) continue;
+        for (TensorId& tensor : arguments.tensors[slot]) {
+            if (asked != no_id || decide(tensor) || graph.tensor(tensor).type.elements() > largest_static_list) continue;
+            if (answered < answers.size())
+                tensor = answers[answered++];
+            else
+                asked = tensor;
+        }
+    }
+}
+
 Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std::vector<Argument>& inputs,
                                            const std::map<std::string, StaticValue>& parameters,
                                            const ApplyOptions& options) {
     if (is_cancelled(progress)) return cancelled();
     auto arguments = bind_arguments(*this, metakernel, options.node_name, inputs, parameters);
     if (!arguments) return std::unexpected(arguments.error());
+    if (asks) answer_for(metakernel, *arguments);
     bool records = recording && !options.records_calls;
     std::optional<Call> call;
     if (records) call = call_of(metakernel, *arguments, parameters, options);
@@ -498,7 +512,11 @@ TensorId Session::add_constant(std::string name, TensorData data) {
 }
 
 TensorId Session::add_sizes(std::string name, const std::vector<Size>& sizes) {
-    TensorData data(DType::int64, {static_cast<int64_t>(sizes.size())});
+    return add_sizes(std::move(name), {DType::int64, {static_cast<int64_t>(sizes.size())}}, sizes);
+}
+
+TensorId Session::add_sizes(std::string name, TensorType type, const std::vector<Size>& sizes) {
+    TensorData data(type.dtype, type.extents());
     for (size_t i = 0; i < sizes.size(); ++i) data.set_integer(static_cast<int64_t>(i), sizes[i].number());
     TensorId tensor = state_->add_constant(std::move(name), std::move(data));
     bool named = std::any_of(sizes.begin(), sizes.end(), [](const Size& size) { return size.named(); });
@@ -513,8 +531,16 @@ Result<std::vector<TensorId>> Session::apply(const Template& metakernel, const s
     size_t calls = state_->calls.size();
     state_->expanded = 0;
     state_->recording = state_->records;
+    state_->answered = 0;
+    state_->asked = no_id;
     auto result = state_->apply(metakernel, inputs, parameters, options);
+    state_->answers.clear();
     if (result) return result;
+    if (state_->asked != no_id) {  // it is applied again
+        state_->calls.resize(calls);
+        add_node(result.error(), metakernel, options.node_name);
+        return result;
+    }
     // Undo what a composition made before its error.
     auto& graph = state_->graph;
     for (size_t i = tensors; i < graph.tensors.size(); ++i) state_->sizes.erase(TensorId(i));

@@ -75,8 +75,17 @@ public:
     // elements.
     const TensorData* decide(TensorId tensor);
     std::vector<TensorId> deciding_inputs() const;
+    // From now on an application that asks for a value which only a run can tell (`asked`) fails without a trace but
+    // this: what it has made to compute the value stays in the graph. Applied again when the value is known, it asks the
+    // same things in the same order: `answers` are for these questions of the next application.
+    void ask();
+    void answer(std::vector<TensorId> answers);
+    // What the last application asked for and nothing answered; no_id: it did not fail for that.
+    TensorId asked() const;
     // A rank-1 int64 constant whose elements keep their origins.
     TensorId add_sizes(std::string name, const std::vector<Size>& sizes);
+    // An integer constant whose elements are these.
+    TensorId add_sizes(std::string name, TensorType type, const std::vector<Size>& sizes);
 
     // Adds the operations of one use of an operator. Arguments are in the template's order; those left out at the end
     // are not given; a variadic last input takes all remaining ones, or a list. A parameter that is `none` counts as

@@ -23,6 +23,10 @@ struct Session::State {
     std::unordered_map<TensorId, TensorData> offered;       // values of inputs, for where one must be known
     std::unordered_map<TensorId, TensorData> decided;       // values that followed from offered ones
     std::set<TensorId> deciding_inputs;
+    bool asks = false;               // for values that are not known (Session::ask)
+    std::vector<TensorId> answers;   // to the questions of the application at hand
+    size_t answered = 0;             // of them
+    TensorId asked = no_id;          // the question that nothing answered
     // Equal applications share bodies: a network repeats its layers. Forgotten all together when there are too many.
     static constexpr size_t most_applications = 65'536;
     std::string key;  // of the application at hand, which applies nothing else until it is kept
@@ -55,6 +59,8 @@ struct Session::State {
     TensorId add_constant(std::string name, TensorData data);
     const TensorData* known_value(TensorId tensor) const;
     const TensorData* decide(TensorId tensor);
+    // The tensors whose values a template takes are known; where they are not, what answers for them stands in their place.
+    void answer_for(const Template& metakernel, struct BoundArguments& arguments);
     bool take_work(double work);  // false, and nothing is taken, if as much is not left
     const std::vector<Size>* known_sizes(TensorId tensor) const;
     Result<std::vector<TensorId>> apply(const Template& metakernel, const std::vector<Argument>& inputs,

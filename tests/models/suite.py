@@ -69,16 +69,42 @@ def tensors(folder, kind):
     return sorted(folder.glob(f"{kind}_*.pb"), key=lambda path: int(path.stem.split("_")[1]))
 
 
+def elements(value, file):
+    """The tensors of a value in a file: one, those of a list, or none of an optional that is empty; nothing: it is of another kind."""
+    kind, content = value.type, pathlib.Path(file).read_bytes()
+    is_optional = kind.HasField("optional_type")
+    if is_optional:
+        kind = kind.optional_type.elem_type
+    if kind.HasField("sequence_type"):
+        if is_optional:
+            optional = onnx.OptionalProto.FromString(content)
+            sequence = optional.sequence_value if optional.HasField("sequence_value") else None
+        else:
+            sequence = onnx.SequenceProto.FromString(content)
+        return [numpy_helper.to_array(tensor) for tensor in sequence.tensor_values] if sequence else []
+    if is_optional:
+        optional = onnx.OptionalProto.FromString(content)
+        return numpy_helper.to_array(optional.tensor_value) if optional.HasField("tensor_value") else []
+    return None
+
+
 def run(binary, case):
     """(state, detail): PASS, FAIL, DISPUTED, or UNSUPPORTED with its reason."""
     path = DATA / case
     model = onnx.load(path / "model.onnx")
-    names = [value.name for value in model.graph.input if value.name]
+    inputs = [value for value in model.graph.input if value.name]
+    names = [value.name for value in inputs]
     for folder in sorted(path.glob("test_data_set_*")):
         with tempfile.TemporaryDirectory() as results:
             command = [binary, "run", str(path / "model.onnx"), "--format", "json", "--threads", "1", "--output-dir", results]
-            for name, file in zip(names, tensors(folder, "input")):
-                command += ["--input", f"{name}={file}"]
+            for number, (value, file) in enumerate(zip(inputs, tensors(folder, "input"))):
+                found = elements(value, file)
+                if found is None:
+                    command += ["--input", f"{value.name}={file}"]
+                for place, array in enumerate(found if isinstance(found, list) else [] if found is None else [found]):
+                    np.save(f"{results}/given_{number}_{place}.npy", array)
+                    of = f"[{place}]" if isinstance(found, list) else ""
+                    command += ["--input", f"{value.name}{of}={results}/given_{number}_{place}.npy"]
             try:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=60)
             except subprocess.TimeoutExpired:
@@ -89,18 +115,22 @@ def run(binary, case):
             if done.returncode == 1:
                 reason = reason_of(report["errors"])
                 return ("UNSUPPORTED", reason) if reason else ("FAIL", report["errors"][0]["message"])
-            wrong = difference(report["outputs"], tensors(folder, "output"))
+            wanted = []
+            for value, file in zip(model.graph.output, tensors(folder, "output")):
+                found = elements(value, file)
+                wanted += ([numpy_helper.to_array(onnx.load_tensor(file))] if found is None
+                           else found if isinstance(found, list) else [found])
+            wrong = difference(report["outputs"], wanted)
             if wrong:
                 return ("DISPUTED" if case in DISPUTED and agrees(path / "model.onnx", report["outputs"], names, folder)
                         else "FAIL"), wrong
     return "PASS", ""
 
 
-def difference(outputs, files):
-    if len(outputs) != len(files):
-        return f"{len(outputs)} outputs instead of {len(files)}"
-    for output, file in zip(outputs, files):
-        wanted = numpy_helper.to_array(onnx.load_tensor(file))
+def difference(outputs, arrays):
+    if len(outputs) != len(arrays):
+        return f"{len(outputs)} outputs instead of {len(arrays)}"
+    for output, wanted in zip(outputs, arrays):
         found = np.load(output["file"])
         if found.dtype.kind == "V":  # the bytes of a type that NumPy lacks
             found = found.view(getattr(ml_dtypes, output["dtype"].replace("float8", "float8_")))

@@ -1,6 +1,7 @@
 #include "frontends/onnx/import.h"
 
 #include <algorithm>
+#include <list>
 #include <ranges>
 #include <set>
 #include <tuple>
@@ -8,6 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "frontends/onnx/flatten.h"
+#include "frontends/onnx/order.h"
 #include "support/progress.h"
 #include "symbolic/session.h"
 
@@ -44,6 +47,25 @@ public:
     Importer(const OnnxModel& model, const Library& library, const ImportOptions& options)
         : model_(model), library_(library), options_(options), session_(library) {
         session_.set_progress(options.progress);
+    }
+
+    Result<ImportedStage> run_stage(const StageOptions& stage) {
+        stage_ = &stage;
+        session_.ask();
+        if (auto wanted = begin_stage(options_.progress, Stage::symbolic, static_cast<int64_t>(model_.graph.nodes.size()));
+            !wanted)
+            return fail(wanted.error());
+        add_inputs();
+        for (const auto& [name, data] : stage.known) define(name, add_known(name, data));
+        for (const std::string& name : stage.lists) scope_.values.emplace(name, waiting);
+        add_constants(model_.graph);
+        nodes_.assign(model_.graph.nodes.begin(), model_.graph.nodes.end());
+        for (auto node = nodes_.begin(); node != nodes_.end(); ++node) {
+            add_in_stage(node);
+            if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
+        }
+        if (!problems_.empty()) return fail(std::move(problems_));
+        return finish_stage();
     }
 
     Result<ImportedCalls> run(bool records) {
@@ -103,7 +125,7 @@ private:
         const auto inputs = caller_inputs(model_);
         const std::vector<bool> is_read = onnx::read_inputs(model_);
         for (size_t i = 0; i < inputs.size(); i++) {
-            if (!is_read[i]) continue;
+            if (!is_read[i] && !stage_) continue;
             const OnnxValue* input = inputs[i];
             auto type = input_type(*input);
             TensorId tensor = type ? session_.add_input(input->name, std::move(*type)) : failed;
@@ -114,6 +136,7 @@ private:
     }
 
     std::optional<TensorType> input_type(const OnnxValue& input) {
+        if (!input.dtype) problem(list_input(input));
         if (!input.has_shape && input.dtype) {
             problem({.code = "onnx.input_type",
                      .summary = fmt::format("the model does not say the rank of input '{}'", input.name)});
@@ -209,9 +232,21 @@ private:
         const OnnxNode* around = std::exchange(at_, &node);
         if (node.function >= 0)
             add_call(node);
+        else if (is_step(node))
+            refuse_step(node);
         else
             is_branch(node) ? add_branch(node) : add_node(node);
         at_ = around;
+    }
+
+    void refuse_step(const OnnxNode& node) {
+        problem({.code = "onnx.step",
+                 .summary = fmt::format("node '{}' ({}) is a step between graphs", node.label(), node.operator_type),
+                 .expected = "operations on tensors",
+                 .reason = "loops and lists of tensors run between graphs, and here is one graph",
+                 .remedy = "run the model: `heddle run`, heddle.Model",
+                 .params = {{"operator", node.operator_type}}});
+        poison(node);
     }
 
     void add_nodes(const OnnxGraph& graph) {
@@ -295,6 +330,142 @@ private:
         return failed;
     }
 
+    // ---- stages
+
+    using Nodes = std::list<OnnxNode>;
+
+    // A value that sizes follow from.
+    TensorId add_known(const std::string& name, const TensorData& data) {
+        const auto names = size_names(name, data);
+        std::vector<Size> sizes;
+        for (size_t i = 0; i < names->size(); i++) {
+            const int64_t number = data.integer_at(static_cast<int64_t>(i));
+            if (!(*names)[i].empty()) names_[(*names)[i]] = number;
+            sizes.push_back((*names)[i].empty() ? Size(number) : named_size((*names)[i], number));
+        }
+        return session_.add_sizes(name, {data.dtype(), {data.shape().begin(), data.shape().end()}}, sizes);
+    }
+
+    void add_in_stage(Nodes::iterator position) {
+        const OnnxNode& node = *position;
+        const bool waits = std::ranges::any_of(reads_of(node), [&](std::string_view name) {
+            const auto value = scope_.values.find(std::string(name));
+            return value != scope_.values.end() && value->second == waiting;
+        });
+        if (waits || is_step(node)) return defer(node);
+        const OnnxNode* around = std::exchange(at_, &node);
+        is_branch(node) ? write_branch(position) : add_node(node);
+        at_ = around;
+    }
+
+    // What is told of values that the node asks for itself: the first result's name with a number.
+    std::vector<TensorId> answers_for(const OnnxNode& node) const {
+        std::vector<TensorId> answers;
+        for (;; ) {
+            const auto answer = scope_.values.find(question_of(node, answers.size()));
+            if (answer == scope_.values.end()) return answers;
+            answers.push_back(answer->second);
+        }
+    }
+    static std::string question_of(const OnnxNode& node, size_t number) {
+        const auto named = std::ranges::find_if(node.outputs, [](const std::string& name) { return !name.empty(); });
+        return fmt::format("{}#{}", named == node.outputs.end() ? node.label() : *named, number);
+    }
+
+    void defer(const OnnxNode& node) {
+        waiting_.insert(&node);
+        for (const std::string& output : node.outputs) {
+            if (!output.empty()) scope_.values.insert_or_assign(output, waiting);
+        }
+    }
+
+    void wait_for(const OnnxNode& node, TensorId value, Diagnostics why) {
+        auto name = question_of(node, answers_for(node).size());
+        for (const std::string& input : node.inputs) {
+            const auto own = scope_.values.find(input);
+            if (own != scope_.values.end() && own->second == value) name = input;
+        }
+        questions_.emplace(name, value);
+        std::ranges::move(why, std::back_inserter(why_));
+        defer(node);
+    }
+
+    // The nodes of the branch that the condition takes are the next ones.
+    void write_branch(Nodes::iterator position) {
+        const OnnxNode& node = *position;
+        std::vector<Argument> condition;
+        if (!read_inputs(node, condition)) return poison(node);
+        const bool given = condition.size() == 1 && condition[0].given;
+        const TensorId asked = given ? condition[0].tensors[0] : failed;
+        const TensorData* value = given ? session_.decide(asked) : nullptr;
+        const bool is_one = given && is_bool(session_.graph().tensor(asked).type.dtype) &&
+                            session_.graph().tensor(asked).type.elements() == 1;
+        if (!value && is_one) return wait_for(node, asked, {open_branch(node, asked)});
+        const OnnxGraph* branch = value && is_one ? branch_of(node, value->integer_at(0) != 0) : nullptr;
+        if (!branch || branch->outputs.size() < node.outputs.size()) {
+            problem(is_one ? Diagnostic{.code = "onnx.branch",
+                                        .summary = fmt::format("node '{}' lacks a branch, or the branch lacks outputs",
+                                                               node.label())}
+                           : open_branch(node, asked));
+            return poison(node);
+        }
+        FlatGraph flat = written_out(model_, node, value->integer_at(0) != 0);
+        for (OnnxTensor& tensor : flat.initializers) {
+            define(tensor.name, tensor.data ? add_weight(tensor.name, *tensor.data) : failed);
+            initializers_.push_back(std::move(tensor));
+        }
+        nodes_.insert(std::next(position), flat.nodes.begin(), flat.nodes.end());
+        written_.insert(&node);
+    }
+
+    // What waits, what it reads of this stage, and the nodes that are made again for it, since they follow from sizes.
+    Result<ImportedStage> finish_stage() {
+        std::map<std::string, const OnnxNode*> producers;
+        for (const OnnxNode& node : nodes_) {
+            if (waiting_.contains(&node) || written_.contains(&node)) continue;
+            for (const std::string& output : node.outputs) producers.emplace(output, &node);
+        }
+        std::map<std::string, TensorId> results;
+        std::vector<const OnnxNode*> open(waiting_.begin(), waiting_.end());
+        const auto read = [&](const std::string& name, bool by_step) {
+            const auto producer = producers.find(name);
+            if (producer == producers.end()) return;
+            const TensorId tensor = scope_.values.at(name);
+            if (tensor < 0) return;
+            if (!by_step && session_.known_value(tensor)) {
+                if (waiting_.insert(producer->second).second) open.push_back(producer->second);
+            } else {
+                results.emplace(name, tensor);
+            }
+        };
+        while (!open.empty()) {
+            const OnnxNode& node = *open.back();
+            open.pop_back();
+            for (const std::string_view name : reads_of(node)) read(std::string(name), is_step(node));
+        }
+        for (const std::string& name : stage_->wanted) read(name, true);
+        ImportedStage imported{.graph = {}, .results = {}, .rest = {}, .initializers = std::move(initializers_),
+                               .asked = {}, .deciding_inputs = {}, .has_written = !written_.empty(),
+                               .waiting = std::move(why_)};
+        for (const auto& [name, tensor] : questions_) {
+            imported.asked.push_back(name);
+            const Tensor& asked = session_.graph().tensor(tensor);
+            if (asked.producer >= 0 || asked.constant) results.emplace(name, tensor);
+        }
+        for (const OnnxNode& node : nodes_)
+            if (waiting_.contains(&node)) imported.rest.push_back(node);
+        for (TensorId input : session_.deciding_inputs())
+            imported.deciding_inputs.push_back(session_.graph().tensor(input).name);
+        std::vector<TensorId> outputs;
+        for (const auto& [name, tensor] : results) {
+            imported.results.push_back(name);
+            outputs.push_back(tensor);
+        }
+        imported.graph = session_.finish(std::move(outputs));
+        imported.graph.dimension_names = std::move(names_);
+        return imported;
+    }
+
     // Results of a node that failed: their users are silent.
     void poison(const OnnxNode& node) {
         for (const std::string& output : node.outputs) poison(output);
@@ -304,7 +475,9 @@ private:
     }
 
     void add_node(const OnnxNode& node) {
-        auto found = library_.find_onnx(node.domain, node.operator_type, model_.opset_of(scope_.function, node.domain));
+        const OnnxFunction* function =
+            node.written_in >= 0 ? &model_.functions[static_cast<size_t>(node.written_in)] : scope_.function;
+        auto found = library_.find_onnx(node.domain, node.operator_type, model_.opset_of(function, node.domain));
         if (!found) return poison(node);
         const Template& metakernel = **found;
         std::vector<Argument> arguments;
@@ -320,7 +493,10 @@ private:
         }
         bool variadic = !metakernel.outputs.empty() && metakernel.outputs.back().variadic;
         if (variadic) options.requested.assign(metakernel.outputs.size(), true);
+        if (stage_) session_.answer(answers_for(node));
         auto results = session_.apply(metakernel, arguments, parameters, options);
+        if (!results && stage_ && session_.asked() != no_id)
+            return wait_for(node, session_.asked(), std::move(results.error()));
         if (!results) {
             for (Diagnostic& diagnostic : results.error()) {
                 diagnostic.contexts.push_back({fmt::format("in node '{}' ({})", node.label(), node.operator_type), {}});
@@ -492,7 +668,8 @@ private:
     }
 
     static constexpr TensorId failed = no_id;
-    static constexpr TensorId absent{-2};  // an optional that is not given
+    static constexpr TensorId absent{-2};   // an optional that is not given
+    static constexpr TensorId waiting{-3};  // of a later stage
     const OnnxModel& model_;
     const Library& library_;
     const ImportOptions& options_;
@@ -506,9 +683,41 @@ private:
     std::map<std::string, int64_t> names_;
     std::vector<OnnxWeight> weights_;  // that are inputs
     Diagnostics problems_;
+    // Of a stage:
+    const StageOptions* stage_ = nullptr;
+    Nodes nodes_;
+    std::set<const OnnxNode*> waiting_, written_;  // written: their branch stands behind them
+    std::map<std::string, TensorId> questions_;
+    std::vector<OnnxTensor> initializers_;
+    Diagnostics why_;
 };
 
 }  // namespace
+
+Diagnostic list_input(const OnnxValue& input) {
+    return {.code = "onnx.step",
+            .summary = fmt::format("input '{}' is of type '{}'", input.name, input.type_text),
+            .expected = "a tensor",
+            .reason = "lists are values between graphs, and here is one graph",
+            .remedy = "run the model: `heddle run`, heddle.Model",
+            .params = {{"input", input.name}}};
+}
+
+std::optional<std::vector<std::string>> size_names(const std::string& value, const TensorData& data) {
+    constexpr int64_t most = 64;
+    if (!is_integer(data.dtype()) || data.shape().size() > 1 || data.size() > most) return std::nullopt;
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < data.size(); i++) {
+        const std::string name = data.shape().empty() ? value + "#" : fmt::format("{}#{}", value, i);
+        names.push_back(data.integer_at(i) < 0 ? std::string() : name);
+    }
+    return names;
+}
+
+Result<ImportedStage> import_stage(const OnnxModel& model, const Library& library, const ImportOptions& options,
+                                   const StageOptions& stage) {
+    return Importer(model, library, options).run_stage(stage);
+}
 
 Result<ImportedModel> import_model(const OnnxModel& model, const Library& library, const ImportOptions& options) {
     auto calls = Importer(model, library, options).run(false);

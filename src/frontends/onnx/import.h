@@ -37,6 +37,9 @@ std::vector<bool> read_inputs(const OnnxModel& model);
 // The name of dimension `position` of a caller's input where it is open, else an empty text.
 std::string open_name(const OnnxValue& input, size_t position);
 
+// What is said where an input that is a list is wanted as one of a graph.
+Diagnostic list_input(const OnnxValue& input);
+
 // Numbers for open dimensions from the shapes of given tensors, by caller input; an empty shape pointer says nothing.
 // Codes: onnx.input_rank, onnx.input_shape (a fixed dimension differs, or one name has two numbers).
 Result<std::map<std::string, int64_t>> bind_shapes(const OnnxModel& model,
@@ -65,9 +68,40 @@ struct ImportedModel {
 // what depends on a result that is wrong is not looked at.
 // A call of one of the model's functions is the function's nodes, named after the call.
 // Codes: those of check_support, onnx.unbound_dimension, onnx.open_branch, onnx.branch, onnx.undefined_value,
-// onnx.duplicate_value, onnx.function_call, onnx.unknown_attribute, onnx.attribute, onnx.input_type,
+// onnx.duplicate_value, onnx.step (a loop or a list, which no graph holds), onnx.function_call, onnx.unknown_attribute, onnx.attribute, onnx.input_type,
 // support.cancelled (alone), and those of applying templates.
 Result<ImportedModel> import_model(const OnnxModel& model, const Library& library, const ImportOptions& options);
+
+// ---- stages: models whose sizes, branches and trip counts follow from data
+
+// The numbers that a value of integers stands for where sizes follow from it: names of sizes by element, an empty one where
+// the number is negative and so no size. Nothing: it is none that a size follows from.
+std::optional<std::vector<std::string>> size_names(const std::string& value, const TensorData& data);
+
+struct StageOptions {
+    std::map<std::string, TensorData> known;  // values with size_names: no inputs, but what sizes follow from
+    std::set<std::string> wanted;             // values that are results of the whole, whichever stage makes them
+    std::set<std::string> lists;              // values that are no tensors: who reads them waits
+};
+
+// What of a model can be computed before more is known.
+struct ImportedStage {
+    Graph graph;
+    std::vector<std::string> results;         // what the graph's outputs are called
+    std::vector<OnnxNode> rest;               // nodes that wait, and those that follow from sizes alone and are read by them
+    std::vector<OnnxTensor> initializers;     // of branches whose nodes are among them
+    std::vector<std::string> asked;           // values by which the rest is decided: results, or inputs
+    std::vector<std::string> deciding_inputs;
+    bool has_written = false;  // nodes of a branch in place of an `If`
+    // A node that asked, and what it is to be told of the rest when nothing more can be computed.
+    Diagnostics waiting;
+};
+
+// The model's graph is one without calls (flatten.h) and without outputs. Its nodes run in order, but those wait that
+// are steps (model.h), ask for a value that only a run can tell, or read what such nodes make. Results are what the rest
+// reads and the wanted values. Codes: those of import_model.
+Result<ImportedStage> import_stage(const OnnxModel& model, const Library& library, const ImportOptions& options,
+                                   const StageOptions& stage);
 
 // A model as calls of operators, before it is a graph: what rewrite rules work on. Nodes whose templates consist of
 // calls are those calls. Codes as above.

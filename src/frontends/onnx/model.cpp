@@ -1,5 +1,7 @@
 #include "frontends/onnx/model.h"
 
+#include <set>
+
 #include <fmt/format.h>
 
 #include "frontends/onnx/functions.h"
@@ -256,6 +258,16 @@ private:
 std::string OnnxNode::label() const { return !name.empty() ? name : outputs.empty() ? operator_type : outputs.front(); }
 
 bool is_branch(const OnnxNode& node) { return node.function < 0 && node.domain.empty() && node.operator_type == "If"; }
+
+bool is_list(const OnnxValue& value) { return value.type_text == "sequence" || value.type_text == "optional"; }
+
+bool is_step(const OnnxNode& node) {
+    static const std::set<std::string_view> steps = {
+        "Loop",           "Scan",          "SequenceMap",        "SequenceEmpty",    "SequenceConstruct",
+        "SequenceInsert", "SequenceErase", "SequenceAt",         "SequenceLength",   "SplitToSequence",
+        "ConcatFromSequence", "Optional",  "OptionalHasElement", "OptionalGetElement"};
+    return node.function < 0 && node.domain.empty() && steps.contains(node.operator_type);
+}
 
 const OnnxGraph* branch_of(const OnnxNode& node, bool condition) {
     for (const OnnxAttribute& attribute : node.attributes) {

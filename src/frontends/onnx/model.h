@@ -31,6 +31,9 @@ struct OnnxValue {
     std::vector<OnnxDimension> shape;
 };
 
+// A list, or an optional value: a value of steps (below), and of no graph.
+bool is_list(const OnnxValue& value);
+
 struct OnnxTensor {
     std::string name;
     std::optional<TensorData> data;  // empty: a type that we have not, or something is wrong with another file
@@ -58,13 +61,16 @@ struct OnnxNode {
     std::vector<std::string> inputs, outputs;           // an absent optional has an empty name
     std::vector<OnnxAttribute> attributes;
     int32_t function = -1;  // the function of the model that it calls; -1: it is an operator
+    int32_t written_in = -1;  // the function in which it stood before calls were written out (flatten.h); -1: in none
     int64_t bytes = 0;      // of its message, without tensors and graphs
     // For messages: the name, or the first output's.
     std::string label() const;
 };
 
-// Control flow is no operator: its nodes hold graphs. Of it, only `If` is there, if no function has this name.
+// Control flow is no operator: its nodes hold graphs. An `If`, if no function has this name.
 bool is_branch(const OnnxNode& node);
+// A node that is no operation on tensors, but a step between graphs: loops, and lists of tensors (inference/steps.h).
+bool is_step(const OnnxNode& node);
 // Null: the node has no such branch.
 const OnnxGraph* branch_of(const OnnxNode& node, bool condition);
 

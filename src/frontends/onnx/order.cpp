@@ -14,33 +14,6 @@
 namespace heddle::onnx {
 namespace {
 
-using Names = std::set<std::string_view>;
-
-// What a graph within a node reads of the graphs around it.
-void add_captured(const OnnxGraph& graph, Names& read);
-
-// What must be there before the node is computed.
-Names read_by(const OnnxNode& node) {
-    Names read(node.inputs.begin(), node.inputs.end());
-    for (const OnnxAttribute& attribute : node.attributes) {
-        if (attribute.graph) add_captured(*attribute.graph, read);
-    }
-    read.erase("");
-    return read;
-}
-
-void add_captured(const OnnxGraph& graph, Names& read) {
-    std::unordered_set<std::string_view> own;
-    for (const OnnxValue& input : graph.inputs) own.insert(input.name);
-    for (const OnnxTensor& tensor : graph.initializers) own.insert(tensor.name);
-    for (const OnnxNode& node : graph.nodes) own.insert(node.outputs.begin(), node.outputs.end());
-    auto add = [&](std::string_view name) {
-        if (!own.contains(name)) read.insert(name);
-    };
-    for (const OnnxNode& node : graph.nodes) std::ranges::for_each(read_by(node), add);
-    for (const OnnxValue& output : graph.outputs) add(output.name);
-}
-
 // The nodes of one graph, by number, and which of them read which.
 class Order {
 public:
@@ -54,7 +27,7 @@ public:
         for (const OnnxValue& input : graph.inputs) makers.erase(input.name);
         for (const OnnxTensor& tensor : graph.initializers) makers.erase(tensor.name);
         for (size_t i = 0; i < nodes_.size(); i++) {
-            for (const std::string_view name : read_by(nodes_[i])) {
+            for (const std::string_view name : reads_of(nodes_[i])) {
                 const auto maker = makers.find(name);
                 if (maker == makers.end()) continue;
                 readers_[maker->second].push_back(i);
@@ -122,6 +95,29 @@ Diagnostic circle_problem(const OnnxModel& model, const OnnxGraph& graph, const 
 }
 
 }  // namespace
+
+std::set<std::string_view> captures_of(const OnnxGraph& graph) {
+    std::unordered_set<std::string_view> own;
+    for (const OnnxValue& input : graph.inputs) own.insert(input.name);
+    for (const OnnxTensor& tensor : graph.initializers) own.insert(tensor.name);
+    for (const OnnxNode& node : graph.nodes) own.insert(node.outputs.begin(), node.outputs.end());
+    std::set<std::string_view> read;
+    auto add = [&](std::string_view name) {
+        if (!own.contains(name)) read.insert(name);
+    };
+    for (const OnnxNode& node : graph.nodes) std::ranges::for_each(reads_of(node), add);
+    for (const OnnxValue& output : graph.outputs) add(output.name);
+    return read;
+}
+
+std::set<std::string_view> reads_of(const OnnxNode& node) {
+    std::set<std::string_view> read(node.inputs.begin(), node.inputs.end());
+    for (const OnnxAttribute& attribute : node.attributes) {
+        if (attribute.graph) read.merge(captures_of(*attribute.graph));
+    }
+    read.erase("");
+    return read;
+}
 
 Result<void> order_nodes(OnnxModel& model) {
     Diagnostics problems;

@@ -30,8 +30,8 @@ void for_each_graph(const OnnxModel& model, const Visit& visit) {
     }
 }
 
-// A call of a function, or an `If`: made of other nodes.
-bool needs_no_template(const OnnxNode& node) { return node.function >= 0 || is_branch(node); }
+// A call of a function, or an `If`: made of other nodes. A step: between graphs.
+bool needs_no_template(const OnnxNode& node) { return node.function >= 0 || is_branch(node) || is_step(node); }
 
 using Missing = std::map<std::tuple<std::string, std::string, int64_t>, Occurrences>;  // domain, name, opset
 
@@ -113,7 +113,7 @@ void check_types(const OnnxModel& model, Diagnostics& problems) {
         entry->second.count++;
     };
     for (const OnnxValue* input : caller_inputs(model)) {
-        if (!input->dtype) note(input->type_text, input->name);
+        if (!input->dtype && !is_list(*input)) note(input->type_text, input->name);
     }
     for_each_tensor(model, [&](const OnnxTensor& tensor, const std::string& name) {
         if (!tensor.data && !tensor.is_external) note(tensor.type_text, name);

@@ -1,0 +1,419 @@
+#include "inference/staged_model.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "frontends/onnx/flatten.h"
+#include "frontends/onnx/order.h"
+#include "inference/steps.h"
+#include "support/progress.h"
+
+namespace heddle::inference {
+
+namespace {
+
+// The import found that more values decide than were known to: it is done again with these.
+constexpr const char* again = "inference.again";
+// A tensor of so many elements may decide by itself; of a larger one it is asked what is to be known of it.
+constexpr int64_t most_deciding = 6;
+
+void add_reads(const onnx::OnnxNode& node, std::set<std::string>& reads) {
+    for (const std::string_view name : onnx::reads_of(node)) reads.emplace(name);
+}
+
+bool may_decide(const TensorData& data) { return data.shape().size() <= 1 && data.size() <= most_deciding; }
+
+}  // namespace
+
+// What is said of a dimension of a stage's input: it has a name, or one number; another number opens it for good.
+struct DimensionPattern {
+    std::string name;
+    std::optional<int64_t> number;
+    bool operator==(const DimensionPattern&) const = default;
+};
+
+struct StagedGraph::Continuation {
+    std::string name;
+    std::vector<onnx::OnnxNode> steps, nodes;  // those run first, then a stage of these begins
+    bool is_split = false;                     // until then all are `nodes`
+    std::set<std::string> asked;               // values by which it is decided
+    std::set<std::string> needed;              // all that is read from here on
+    std::vector<std::string> reads;            // by `nodes`, and made by none of them
+    std::map<std::string, std::vector<DimensionPattern>> patterns;  // of inputs
+    int64_t version = 0;                       // of these
+};
+
+struct StagedGraph::StageEnd {
+    std::vector<std::string> results;
+    Continuation* next = nullptr;
+};
+
+struct StagedGraph::Inputs {
+    std::vector<std::string> names;
+    std::vector<TensorData> tensors;
+    std::map<std::string, TensorData> known;
+    std::set<std::string> lists;
+    ProgramCache::Part part;
+};
+
+StagedGraph::StagedGraph(const Staging& staging, const onnx::OnnxGraph& graph, StagedGraph* around, std::string name)
+    : staging_(staging), graph_(graph), around_(around), name_(std::move(name)) {
+    for (const std::string_view captured : onnx::captures_of(graph)) captures_.emplace(captured);
+    onnx::FlatGraph flat = onnx::flattened(staging.model, graph);
+    for (onnx::OnnxTensor& tensor : flat.initializers) initializers_.emplace(tensor.name, std::move(tensor));
+    for (const onnx::OnnxValue& output : graph.outputs) outputs_.insert(output.name);
+    first_ = follow(std::move(flat.nodes), {});
+}
+
+StagedGraph::~StagedGraph() = default;
+
+StagedGraph& StagedGraph::within(const onnx::OnnxGraph& graph) {
+    auto& known = within_[&graph];
+    if (!known)
+        known = std::make_unique<StagedGraph>(staging_, graph, this, fmt::format("{}/{}", name_, within_.size()));
+    return *known;
+}
+
+const onnx::OnnxTensor* StagedGraph::initializer(const std::string& name) const {
+    const auto found = initializers_.find(name);
+    if (found != initializers_.end()) return &found->second;
+    return around_ ? around_->initializer(name) : nullptr;
+}
+
+std::optional<Value> StagedGraph::value_of(const std::string& name, const NamedValues& values) const {
+    const auto found = values.find(name);
+    if (found != values.end()) return found->second;
+    const onnx::OnnxTensor* tensor = initializer(name);
+    return tensor && tensor->data ? std::optional(Value::of(*tensor->data)) : std::nullopt;
+}
+
+// The same rest is the same continuation.
+StagedGraph::Continuation* StagedGraph::follow(std::vector<onnx::OnnxNode> nodes, std::set<std::string> asked) {
+    std::string key;
+    for (const onnx::OnnxNode& node : nodes) key += fmt::format("{} = {}\n", fmt::join(node.outputs, ","), node.name);
+    key += fmt::format("asked {}", fmt::join(asked, ","));
+    auto& known = continuations_[key];
+    if (known) return known.get();
+    known = std::make_unique<Continuation>();
+    known->name = fmt::format("{}:{}", name_, continuations_.size());
+    known->needed = outputs_;
+    known->needed.insert(asked.begin(), asked.end());
+    for (const onnx::OnnxNode& node : nodes) add_reads(node, known->needed);
+    known->nodes = std::move(nodes);
+    known->asked = std::move(asked);
+    return known.get();
+}
+
+Result<std::vector<Value>> StagedGraph::run(NamedValues values, const RunWatch& watch) {
+    for (Continuation* at = first_; at;) {
+        if (is_cancelled(watch.progress)) return cancelled();
+        if (auto done = run_steps(*at, values, watch); !done) return fail(std::move(done.error()));
+        if (at->nodes.empty()) break;
+        auto next = run_stage(*at, values, watch);
+        if (!next) return fail(std::move(next.error()));
+        at = *next;
+        if (at) std::erase_if(values, [&](const auto& value) { return !at->needed.contains(value.first); });
+    }
+    std::vector<Value> results;
+    for (const onnx::OnnxValue& output : graph_.outputs) {
+        auto value = value_of(output.name, values);
+        if (!value)
+            return fail({.code = "onnx.undefined_value",
+                         .summary = fmt::format("nothing defines the output '{}'", output.name),
+                         .params = {{"file", staging_.model.path}}});
+        results.push_back(std::move(*value));
+    }
+    return results;
+}
+
+int64_t StagedGraph::opset_of(const onnx::OnnxNode& node) const {
+    const onnx::OnnxModel& model = staging_.model;
+    const bool in_function = node.written_in >= 0;
+    return model.opset_of(in_function ? &model.functions[static_cast<size_t>(node.written_in)] : nullptr, node.domain);
+}
+
+// ---- steps
+
+Result<void> StagedGraph::run_step(const onnx::OnnxNode& node, NamedValues& values, const RunWatch& watch) {
+    StepCall call{.node = node, .inputs = {}, .graph = *this, .values = values, .watch = watch};
+    for (const std::string& input : node.inputs) {
+        auto value = input.empty() ? Value() : value_of(input, values);
+        if (!value)
+            return fail({.code = "onnx.undefined_value",
+                         .summary = fmt::format("node '{}' reads '{}', which nothing defines", node.label(), input)});
+        call.inputs.push_back(std::move(*value));
+    }
+    auto results = inference::run_step(call);
+    if (!results) {
+        for (Diagnostic& diagnostic : results.error())
+            diagnostic.contexts.push_back({fmt::format("in node '{}' ({})", node.label(), node.operator_type), {}});
+        return fail(std::move(results.error()));
+    }
+    for (size_t i = 0; i < node.outputs.size() && i < results->size(); i++) {
+        if (!node.outputs[i].empty()) values[node.outputs[i]] = std::move((*results)[i]);
+    }
+    return {};
+}
+
+// The first time it is found which steps can run before the next stage: those whose values are there.
+Result<void> StagedGraph::run_steps(Continuation& at, NamedValues& values, const RunWatch& watch) {
+    if (at.is_split) {
+        for (const onnx::OnnxNode& node : at.steps) {
+            if (auto done = run_step(node, values, watch); !done) return done;
+        }
+        return {};
+    }
+    std::vector<onnx::OnnxNode> steps, others;
+    for (const onnx::OnnxNode& node : at.nodes) {
+        bool is_there = true, reads_list = false;
+        for (const std::string_view name : onnx::reads_of(node)) {
+            const auto value = value_of(std::string(name), values);
+            is_there = is_there && value;
+            reads_list = reads_list || (value && !value->tensor);
+        }
+        if (!is_there || !(onnx::is_step(node) || reads_list)) {
+            others.push_back(node);
+            continue;
+        }
+        if (auto done = run_step(node, values, watch); !done) return done;
+        steps.push_back(node);
+    }
+    split(at, std::move(steps), std::move(others));
+    return {};
+}
+
+void StagedGraph::split(Continuation& at, std::vector<onnx::OnnxNode> steps, std::vector<onnx::OnnxNode> others) {
+    at.steps = std::move(steps);
+    at.nodes = std::move(others);
+    std::set<std::string> read = at.asked, made;
+    for (const onnx::OnnxNode& node : at.nodes) {
+        add_reads(node, read);
+        made.insert(node.outputs.begin(), node.outputs.end());
+    }
+    for (const std::string& name : read) {
+        if (!made.contains(name) && !initializer(name)) at.reads.push_back(name);
+    }
+    at.is_split = true;
+}
+
+// ---- stages
+
+namespace {
+
+std::vector<DimensionPattern> pattern_of(const Value& value) {
+    std::vector<DimensionPattern> pattern;
+    const std::vector<int64_t>& shape = value.tensor->shape();
+    for (size_t d = 0; d < shape.size(); d++) {
+        const bool is_named = d < value.sizes.size() && value.sizes[d].named();
+        pattern.push_back(is_named ? DimensionPattern{value.sizes[d].origin()->text(), std::nullopt}
+                                   : DimensionPattern{{}, shape[d]});
+    }
+    return pattern;
+}
+
+// Whether it has changed.
+bool widen(std::vector<DimensionPattern>& known, const std::vector<DimensionPattern>& now) {
+    const std::vector<DimensionPattern> before = known;
+    if (known.size() != now.size()) known = now;
+    for (size_t d = 0; d < known.size(); d++) {
+        if (known[d] != now[d]) known[d] = {};
+    }
+    return known != before;
+}
+
+onnx::OnnxValue value_type(const std::string& name, const TensorData& data,
+                           const std::vector<DimensionPattern>& pattern) {
+    onnx::OnnxValue value{.name = name, .dtype = data.dtype(), .type_text = std::string(heddle::name(data.dtype())),
+                          .has_shape = true, .shape = {}};
+    for (const DimensionPattern& dimension : pattern) value.shape.push_back({dimension.number, dimension.name});
+    return value;
+}
+
+}  // namespace
+
+Result<StagedGraph::Inputs> StagedGraph::inputs_of(Continuation& at, const NamedValues& values) const {
+    Inputs inputs;
+    std::string negative;
+    for (const std::string& name : at.reads) {
+        const auto found = values.find(name);
+        if (found == values.end()) continue;  // the import says who reads it
+        const Value& value = found->second;
+        if (!value.tensor) {
+            inputs.lists.insert(name);
+            continue;
+        }
+        const auto sizes = at.asked.contains(name) ? onnx::size_names(name, *value.tensor) : std::nullopt;
+        if (!sizes) {
+            inputs.names.push_back(name);
+            inputs.tensors.push_back(*value.tensor);
+            const auto [pattern, is_new] = at.patterns.try_emplace(name, pattern_of(value));
+            if (!is_new && widen(pattern->second, pattern_of(value))) at.version++;
+            continue;
+        }
+        inputs.known.emplace(name, *value.tensor);
+        for (size_t i = 0; i < sizes->size(); i++) {
+            const int64_t number = value.tensor->integer_at(static_cast<int64_t>(i));
+            if (number >= 0)
+                inputs.part.names.emplace((*sizes)[i], number);
+            else
+                negative += fmt::format(" {}#{}={}", name, i, number);
+        }
+        if (value.tensor->shape().size() == 1) negative += fmt::format(" {}[{}]", name, value.tensor->size());
+    }
+    inputs.part.key = fmt::format("{} {} {}{}", at.name, at.version, at.asked.size(), negative);
+    return inputs;
+}
+
+Result<StagedGraph::Continuation*> StagedGraph::run_stage(Continuation& at, NamedValues& values, const RunWatch& watch) {
+    for (;;) {
+        auto inputs = inputs_of(at, values);
+        if (!inputs) return fail(std::move(inputs.error()));
+        const auto specialise = [&](const std::vector<TensorData>&, Progress* progress) {
+            return import(at, *inputs, values, progress);
+        };
+        auto results = staging_.programs.run(inputs->part, inputs->tensors, specialise, watch.progress, watch.profile);
+        if (!results && results.error().front().code == again) continue;
+        if (!results) return fail(std::move(results.error()));
+        const StageEnd& end = ends_[static_cast<size_t>(results->tag - 1)];
+        for (size_t i = 0; i < end.results.size(); i++)
+            values[end.results[i]] = {std::move(results->tensors[i]), nullptr, std::move(results->types[i].shape)};
+        return end.next;
+    }
+}
+
+// The nodes as a model of their own.
+onnx::OnnxModel StagedGraph::part_of(const Continuation& at, const Inputs& inputs) const {
+    const onnx::OnnxModel& model = staging_.model;
+    onnx::OnnxModel part{.path = model.path, .ir_version = model.ir_version, .metadata = {}, .opsets = model.opsets,
+                         .graph = {}, .functions = model.functions, .data_files = {}, .data_problems = {}};
+    part.graph.nodes = at.nodes;
+    std::set<std::string> read;
+    for (const onnx::OnnxNode& node : at.nodes) add_reads(node, read);
+    for (const std::string& name : read) {
+        if (const onnx::OnnxTensor* tensor = initializer(name)) {
+            part.graph.initializers.push_back(*tensor);
+            part.graph.initializers.back().name = name;
+        }
+    }
+    for (size_t i = 0; i < inputs.names.size(); i++)
+        part.graph.inputs.push_back(value_type(inputs.names[i], inputs.tensors[i], at.patterns.at(inputs.names[i])));
+    return part;
+}
+
+Result<Graph> StagedGraph::import(Continuation& at, const Inputs& inputs, const NamedValues& values, Progress* progress) {
+    const onnx::OnnxModel part = part_of(at, inputs);
+    std::vector<const std::vector<int64_t>*> shapes;
+    onnx::ImportOptions options{.bindings = {}, .values = {}, .free_weights = {}, .progress = progress};
+    for (size_t i = 0; i < inputs.names.size(); i++) {
+        const TensorData& tensor = inputs.tensors[i];
+        shapes.push_back(&tensor.shape());
+        if (may_decide(tensor) || (at.asked.contains(inputs.names[i]) && tensor.size() <= largest_folded))
+            options.values.emplace(inputs.names[i], tensor.owned() ? tensor : tensor.clone());
+    }
+    auto bound = onnx::bind_shapes(part, shapes, {});
+    if (!bound) return fail(std::move(bound.error()));
+    options.bindings = std::move(*bound);
+    onnx::StageOptions stage{.known = inputs.known, .wanted = {}, .lists = inputs.lists};
+    for (const std::string& output : outputs_) {
+        if (!values.contains(output)) stage.wanted.insert(output);
+    }
+    SizeFacts facts;
+    auto imported = [&] {
+        const RecordingFacts recording(facts);
+        return onnx::import_stage(part, staging_.library, options, stage);
+    }();
+    if (!imported) return fail(std::move(imported.error()));
+    auto graph = end_stage(at, std::move(*imported), inputs);
+    if (graph) graph->facts = std::move(facts);
+    return graph;
+}
+
+Result<Graph> StagedGraph::end_stage(Continuation& at, onnx::ImportedStage stage, const Inputs& inputs) {
+    const size_t asked = at.asked.size();
+    const auto is_input = [&](const std::string& name) { return std::ranges::find(inputs.names, name) != inputs.names.end(); };
+    for (size_t i = 0; const std::string& name : inputs.names) {
+        const bool decides = std::ranges::find(stage.deciding_inputs, name) != stage.deciding_inputs.end();
+        if (decides && onnx::size_names(name, inputs.tensors[i])) at.asked.insert(name);
+        i++;
+    }
+    for (const std::string& name : stage.asked) {
+        if (is_input(name)) at.asked.insert(name);
+    }
+    if (at.asked.size() != asked) {
+        at.needed.insert(at.asked.begin(), at.asked.end());
+        return fail(Diagnostic{.code = again, .summary = "values of inputs decide"});
+    }
+    if (stage.results.empty() && stage.rest.size() >= at.nodes.size() && !stage.has_written) {
+        Diagnostics waiting = std::move(stage.waiting);
+        if (waiting.empty())
+            waiting.push_back({.code = "inference.waiting",
+                               .summary = fmt::format("node '{}' waits for what nothing makes", at.nodes[0].label())});
+        return fail(std::move(waiting));
+    }
+    for (onnx::OnnxTensor& tensor : stage.initializers) initializers_.insert_or_assign(tensor.name, std::move(tensor));
+    std::set<std::string> known = at.asked;
+    known.insert(stage.asked.begin(), stage.asked.end());
+    ends_.push_back({std::move(stage.results), nullptr});
+    if (!stage.rest.empty()) ends_.back().next = follow(std::move(stage.rest), std::move(known));
+    stage.graph.tag = static_cast<int64_t>(ends_.size());
+    return std::move(stage.graph);
+}
+
+// ---- the model
+
+std::vector<Value> values_of(std::vector<TensorData> tensors) {
+    std::vector<Value> values;
+    for (TensorData& tensor : tensors) values.push_back(Value::of(std::move(tensor)));
+    return values;
+}
+
+bool needs_stages(const Diagnostics& problems) {
+    return std::ranges::any_of(problems, [](const Diagnostic& problem) {
+        const bool waits = std::ranges::any_of(problem.params, [](const auto& p) { return p.first == "waits_for"; });
+        return problem.code == "onnx.step" || problem.code == "onnx.open_branch" || waits;
+    });
+}
+
+bool holds_for_little(const Graph& graph) {
+    return std::ranges::any_of(graph.inputs, [&](TensorId input) {
+        const auto& decided = graph.tensor(input).constant;
+        return decided && !may_decide(*decided);
+    });
+}
+
+StagedModel::StagedModel(const onnx::OnnxModel& model, const Library& library, ProgramCache& programs,
+                         std::map<std::string, int64_t> bindings)
+    : staging_{model, library, programs}, bindings_(std::move(bindings)), graph_(staging_, model.graph, nullptr, "") {}
+
+Result<std::vector<Value>> StagedModel::run(std::vector<Value> inputs, const RunWatch& watch) {
+    const std::lock_guard lock(running_);
+    const auto declared = onnx::caller_inputs(staging_.model);
+    std::vector<const std::vector<int64_t>*> shapes;
+    for (const Value& value : inputs) shapes.push_back(value.tensor ? &value.tensor->shape() : nullptr);
+    auto bound = onnx::bind_shapes(staging_.model, shapes, bindings_);
+    if (!bound) return fail(std::move(bound.error()));
+    NamedValues values;
+    for (size_t i = 0; i < declared.size(); i++) {
+        Value& value = inputs[i];
+        if (!value.tensor && !value.list && !onnx::is_list(*declared[i])) continue;
+        if (value.tensor && declared[i]->dtype && value.tensor->dtype() != *declared[i]->dtype)
+            return fail(runtime::wrong_dtype(declared[i]->name, {*declared[i]->dtype, {}}, *value.tensor));
+        for (size_t d = 0; value.tensor && d < declared[i]->shape.size(); d++) {
+            const std::string name = onnx::open_name(*declared[i], d);
+            const int64_t number = value.tensor->shape()[d];
+            value.sizes.push_back(name.empty() || bindings_.contains(name) ? Size(number) : named_size(name, number));
+        }
+        values.emplace(declared[i]->name, std::move(value));
+    }
+    auto results = graph_.run(std::move(values), watch);
+    // What is only handed on is not the caller's to write to.
+    if (!results) return results;
+    for (Value& value : *results) {
+        if (value.tensor && !value.tensor->owned()) value.tensor = value.tensor->clone();
+    }
+    return results;
+}
+
+}  // namespace heddle::inference

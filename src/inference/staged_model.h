@@ -1,0 +1,111 @@
+// ONNX models whose sizes, branches and trip counts follow from data. They run in stages: graphs that compiled programs
+// compute, and steps between them: loops, and lists of tensors (steps.h). A stage ends where an application asks for a
+// value that only a run can tell. With the value, the nodes that waited are the next stage; integers are sizes in it, so
+// that its program holds for others, too. What comes behind a stage is the same for all sizes for which its plan holds.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "frontends/onnx/import.h"
+#include "inference/program_cache.h"
+
+namespace heddle::inference {
+
+// What a name stands for while a model runs.
+struct Value {
+    std::optional<TensorData> tensor;
+    std::shared_ptr<const std::vector<Value>> list;  // neither: an optional that is not there
+    std::vector<Size> sizes;  // of the tensor's dimensions, with origins; empty: nothing is known of them
+
+    static Value of(TensorData data) { return {.tensor = std::move(data), .list = nullptr, .sizes = {}}; }
+    static Value of_list(std::vector<Value> elements) {
+        return {.tensor = {}, .list = std::make_shared<const std::vector<Value>>(std::move(elements)), .sizes = {}};
+    }
+};
+using NamedValues = std::map<std::string, Value>;
+std::vector<Value> values_of(std::vector<TensorData> tensors);
+
+struct RunWatch {
+    Progress* progress = nullptr;
+    std::vector<runtime::LaunchTime>* profile = nullptr;
+};
+
+// What all graphs of a model share.
+struct Staging {
+    const onnx::OnnxModel& model;
+    const Library& library;
+    ProgramCache& programs;
+};
+
+// One graph of the model: its own, or the body of a loop.
+class StagedGraph {
+public:
+    // `around`: the graph whose node holds this one, or null; `name` tells apart the graphs of a model.
+    StagedGraph(const Staging& staging, const onnx::OnnxGraph& graph, StagedGraph* around, std::string name);
+    ~StagedGraph();
+
+    // One value an output, for values of its inputs and of what it reads of the graphs around. Codes: those of
+    // import_stage, of compiling and running, of steps.h, inference.waiting (a value is asked for in vain).
+    Result<std::vector<Value>> run(NamedValues values, const RunWatch& watch);
+
+    const onnx::OnnxGraph& graph() const { return graph_; }
+    const std::set<std::string>& captures() const { return captures_; }
+    int64_t opset_of(const onnx::OnnxNode& node) const;
+    // The graph of a node of this one.
+    StagedGraph& within(const onnx::OnnxGraph& graph);
+
+private:
+    struct Continuation;  // what is left to do
+    struct StageEnd;      // what a stage's program gives
+    struct Inputs;        // of a stage
+
+    const onnx::OnnxTensor* initializer(const std::string& name) const;
+    std::optional<Value> value_of(const std::string& name, const NamedValues& values) const;
+    Continuation* follow(std::vector<onnx::OnnxNode> nodes, std::set<std::string> asked);
+    Result<void> run_steps(Continuation& at, NamedValues& values, const RunWatch& watch);
+    Result<void> run_step(const onnx::OnnxNode& node, NamedValues& values, const RunWatch& watch);
+    void split(Continuation& at, std::vector<onnx::OnnxNode> steps, std::vector<onnx::OnnxNode> others);
+    Result<Continuation*> run_stage(Continuation& at, NamedValues& values, const RunWatch& watch);
+    Result<Inputs> inputs_of(Continuation& at, const NamedValues& values) const;
+    Result<Graph> import(Continuation& at, const Inputs& inputs, const NamedValues& values, Progress* progress);
+    Result<Graph> end_stage(Continuation& at, onnx::ImportedStage stage, const Inputs& inputs);
+    onnx::OnnxModel part_of(const Continuation& at, const Inputs& inputs) const;
+
+    const Staging& staging_;
+    const onnx::OnnxGraph& graph_;
+    StagedGraph* around_;
+    std::string name_;
+    std::set<std::string> captures_, outputs_;
+    std::map<std::string, onnx::OnnxTensor> initializers_;
+    std::map<std::string, std::unique_ptr<Continuation>> continuations_;  // by what is left
+    Continuation* first_ = nullptr;
+    std::vector<StageEnd> ends_;  // by tag
+    std::map<const onnx::OnnxGraph*, std::unique_ptr<StagedGraph>> within_;
+};
+
+// Whether a model that is no one graph for what is given, as the problems say, is several.
+bool needs_stages(const Diagnostics& problems);
+// Whether a graph holds for values of inputs that are more than a few numbers: it would hold for little else.
+bool holds_for_little(const Graph& graph);
+
+// A model with its programs. `model`, `library` and `programs` outlive it. `bindings`: numbers of open dimensions.
+class StagedModel {
+public:
+    StagedModel(const onnx::OnnxModel& model, const Library& library, ProgramCache& programs,
+                std::map<std::string, int64_t> bindings);
+    // One value an output, for one a caller's input; those that nothing reads may be empty. Threads wait for each other.
+    Result<std::vector<Value>> run(std::vector<Value> inputs, const RunWatch& watch);
+
+private:
+    Staging staging_;
+    std::map<std::string, int64_t> bindings_;
+    StagedGraph graph_;
+    std::mutex running_;
+};
+
+}  // namespace heddle::inference
