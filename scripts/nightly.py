@@ -20,7 +20,9 @@ PARTS = {
     "plans": ["env", "HEDDLE_TEST_COUNT=10000", BUILD / "test_plan", "--gtest_filter=Memory.live_buffers_share_no_bytes"],
     "nodes": [sys.executable, MODELS / "random_nodes.py", "--count", 5000, "--seed", 1],
     "attributes": [sys.executable, MODELS / "random_nodes.py", "--attributes"],
+    "computed-nodes": [sys.executable, MODELS / "random_nodes.py", "--computed", "--count", 5000, "--seed", 1],
     "forms": [sys.executable, MODELS / "forms/run.py", "--count", 300, "--seed", 1],
+    "computed-forms": [sys.executable, MODELS / "forms/run.py", "--computed", "--count", 60, "--seed", 1],
 }
 
 

@@ -150,6 +150,7 @@ SHAPES = {"Compress": compress, "NonMaxSuppression": boxes, "RoiAlign": regions,
           "BatchNormalization": spatial, "InstanceNormalization": spatial, "GroupNormalization": spatial, "MatMul": matmul,
           "Gemm": gemm, "DepthToSpace": blocks, "SpaceToDepth": blocks, "LRN": spatial, "GlobalAveragePool": spatial,
           "GlobalMaxPool": spatial, "GlobalLpPool": spatial}
+OF_NUMBERS = {"ConstantOfShape", "MelWeightMatrix", "Range", "HannWindow", "HammingWindow", "BlackmanWindow"}  # the first input, too
 BROADCAST = {"Add", "Sub", "Mul", "Div", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Pow", "Mod",
              "Where", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift", "Sum", "Max", "Min", "Mean", "PRelu"}
 
@@ -197,6 +198,12 @@ def constant(r, operator, name, shape, rank, shapes):
         count = min(rank, 2)
         return np.asarray({"starts": r.integers(-3, 3, count), "ends": r.integers(-1, 9, count),
                            "steps": r.choice([1, 1, 2, -1, -2], count)}[name], np.int64)
+    if operator == "Range":
+        return np.asarray({"start": r.integers(-4, 5), "limit": r.integers(-9, 10), "delta": r.choice([-3, -1, 1, 2])}[name])
+    if operator.endswith("Window"):
+        return np.asarray(r.integers(2, 9))  # one element is nothing but what rounding leaves of 0
+    if operator == "CenterCropPad" and name == "shape":
+        return np.asarray(r.integers(1, 9, rank), np.int64)
     if operator == "AffineGrid" and name == "size":
         return np.asarray([shape[0], 1, *r.integers(1, 5, shape[1])], np.int64)
     if name == "batch_indices":
@@ -314,6 +321,8 @@ def undefined(case):
         return "a number outside the range of the type"
     if case.operator == "LayerNormalization" and _leaves_little(case):
         return "what is left of a variance less nearly as much"
+    if case.operator == "TopK" and case.attributes.get("sorted") == 0:
+        return "any order will do"
     if case.operator == "AffineGrid" and case.attributes.get("align_corners") and (case.inputs["size"][2:] == 1).any():
         return "corners of one element: it is at -1 in the reference, at 1 in ONNX Runtime, at 0 in PyTorch"
     if case.operator == "NonZero" and case.inputs["X"].ndim == 0:
@@ -376,7 +385,7 @@ def draw(r, names=None, wildness=0.1):
         variadic = formal.option == defs.OpSchema.FormalParameterOption.Variadic
         for copy in range(int(r.integers(1, 4)) if variadic else 1):
             name = f"{formal.name}{copy}" if variadic else formal.name
-            value = constant(r, operator, formal.name, shape, len(shape), shapes) if number or operator in ("ConstantOfShape", "MelWeightMatrix") else None
+            value = constant(r, operator, formal.name, shape, len(shape), shapes) if number or operator in OF_NUMBERS else None
             if value is not None:
                 inputs[name] = value.astype(DTYPES[kind])
                 constants.append(name)

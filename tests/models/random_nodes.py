@@ -2,9 +2,10 @@
 
 Where ONNX Runtime runs a model, Heddle gives what it gives, or what ONNX's reference gives, or refuses it with a diagnostic.
 Nothing may crash or run on. What Heddle refuses and ONNX Runtime runs is counted, and shown with --show. With --attributes each
-attribute of each operator in turn has values that the standard rules out, and others at the edges of what it allows.
+attribute of each operator in turn has values that the standard rules out, and others at the edges of what it allows. With
+--computed, values that decide sizes follow from data: they are known only when the model runs.
 
-    python tests/models/random_nodes.py [--count 300] [--seed 1] [--wild 0.1] [--attributes] [--show] [OPERATOR...]
+    python tests/models/random_nodes.py [--count 300] [--seed 1] [--wild 0.1] [--attributes] [--computed] [--show] [OPERATOR...]
 """
 import argparse
 import collections
@@ -87,6 +88,8 @@ def work(seeds, arguments):
             drawn = variations(node_cases.operators(arguments.names)[seed])
         else:
             case = node_cases.draw(np.random.default_rng(seed), arguments.names, arguments.wild)
+            if case and arguments.computed:
+                case = dataclasses.replace(case, computed=True) if case.constant else None
             drawn = [case] if case else []
         for case in drawn:
             state, text = judge(case)
@@ -96,7 +99,8 @@ def work(seeds, arguments):
 
 def results(first, end, arguments):
     """What `work` in a process of its own says; it begins anew behind a seed that ends it."""
-    options = [*arguments.names, "--wild", str(arguments.wild)] + ["--attributes"] * arguments.attributes
+    options = [*arguments.names, "--wild", str(arguments.wild)]
+    options += ["--attributes"] * arguments.attributes + ["--computed"] * arguments.computed
     while first < end:
         command = [sys.executable, __file__, "--worker", str(first), str(end), *options]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
@@ -117,6 +121,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--wild", type=float, default=0.1, help="the share of attributes that no exporter writes")
     parser.add_argument("--attributes", action="store_true", help="each attribute at its edges and beyond")
+    parser.add_argument("--computed", action="store_true", help="what decides sizes is computed while the model runs")
     parser.add_argument("--show", action="store_true", help="also what is refused")
     parser.add_argument("--worker", nargs=2, type=int, help=argparse.SUPPRESS)
     parser.add_argument("names", nargs="*")

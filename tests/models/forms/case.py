@@ -11,6 +11,8 @@ from onnx.reference import ReferenceEvaluator
 
 onnxruntime.set_default_logger_severity(4)
 
+MANY = 5000  # so many elements that no value of them is computed while a model is read
+
 FLOATS_8 = (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz)
 
 
@@ -27,6 +29,7 @@ class Case:
     truth: list | None = None  # what is right, where a peer may be wrong
     notes: dict = dataclasses.field(default_factory=dict)  # what a part's DIFFERENCES ask for
     domain: str = ""
+    computed: bool = False  # the constants are results that nobody knows before the model runs
 
     def text(self):
         shapes = {name: "none" if value is None else f"{value.dtype}{list(value.shape)}"
@@ -35,7 +38,17 @@ class Case:
         return f"{self.operator}-{self.opset} {self.attributes} {shapes} -> {[name for name in self.outputs if name]}"
 
     def feeds(self):
-        return {name: value for name, value in self.inputs.items() if value is not None and name not in self.constant}
+        given = {name: value for name, value in self.inputs.items() if value is not None and name not in self.constant}
+        return given | {"unknown": np.zeros(MANY, np.float32)} if self.computed else given
+
+    def computations(self):
+        """Nodes that add 0 to each constant, which is the greatest of many zeros."""
+        nodes = [helper.make_node("ReduceMax", ["unknown"], ["nothing"], keepdims=0)] if self.computed else []
+        for name in self.constant if self.computed else ():
+            kind = self.inputs[name].dtype
+            nodes += [helper.make_node("Cast", ["nothing"], [f"{name}_nothing"], to=helper.np_dtype_to_tensor_dtype(kind)),
+                      helper.make_node("Or" if kind == np.bool_ else "Add", [f"{name}_known", f"{name}_nothing"], [name])]
+        return nodes
 
     def model(self):
         self.inputs = {name: None if value is None else np.ascontiguousarray(value).reshape(value.shape) for name, value in self.inputs.items()}
@@ -43,11 +56,12 @@ class Case:
         while names and not names[-1]:
             names.pop()
         node = helper.make_node(self.operator, names, self.outputs, domain=self.domain, **self.attributes)
-        kinds = {name: helper.np_dtype_to_tensor_dtype(value.dtype) for name, value in self.inputs.items() if value is not None}
         graph = helper.make_graph(
-            [node], "form", [helper.make_tensor_value_info(name, kinds[name], value.shape) for name, value in self.feeds().items()],
+            [*self.computations(), node], "form",
+            [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+             for name, value in self.feeds().items()],
             [onnx.ValueInfoProto(name=name) for name in self.outputs if name],
-            initializer=[numpy_helper.from_array(self.inputs[name], name) for name in self.constant])
+            initializer=[numpy_helper.from_array(self.inputs[name], f"{name}_known" if self.computed else name) for name in self.constant])
         opsets = {"": self.opset, self.domain: 1 if self.domain else self.opset}
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid(*opset) for opset in opsets.items()])
         model.ir_version = 10

@@ -1,8 +1,9 @@
 """Operators of ONNX that have many forms, each a model of one node with random attributes, types and shapes, against ONNX
 Runtime and ONNX's reference evaluator. Heddle must agree with both; where one is known to be wrong, DIFFERENCES of the part
-says where and why. A model that no peer runs is judged by the part's own value, if it has one.
+says where and why. A model that no peer runs is judged by the part's own value, if it has one. With --computed, constants of the
+models are results that are known only when these run.
 
-    python tests/models/forms/run.py [--heddle build/heddle] [--count 60] [--seed 1] [--show] [FORM...]
+    python tests/models/forms/run.py [--heddle build/heddle] [--count 60] [--seed 1] [--computed] [--show] [FORM...]
 """
 import argparse
 import collections
@@ -55,9 +56,10 @@ def heddle(binary, path, case):
         return results, ""
 
 
-def judge(binary, folder, form, seed, make, differences):
+def judge(binary, folder, form, seed, make, differences, computed):
     """(state, text): equal, refused, unjudged, or wrong."""
     case = make(np.random.default_rng([seed, *form.encode()]))
+    case.computed = computed and bool(case.constant) and case.opset >= 7  # before, nodes that compute them are others
     model = case.model()
     path = pathlib.Path(folder) / f"{form}{seed}.onnx"
     path.write_bytes(model.SerializeToString())
@@ -81,6 +83,7 @@ def main():
     parser.add_argument("--heddle", default=str(ROOT / "build/heddle"))
     parser.add_argument("--count", type=int, default=10, help="models of each form")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--computed", action="store_true", help="constants are results that are known when the model runs")
     parser.add_argument("--show", action="store_true", help="also what is refused and unjudged")
     parser.add_argument("forms", nargs="*")
     arguments = parser.parse_args()
@@ -95,7 +98,7 @@ def main():
                 seeds = range(arguments.seed, arguments.seed + arguments.count)
                 count = collections.Counter()
                 for seed, (state, text, case) in zip(seeds, pool.map(
-                        lambda seed: judge(arguments.heddle, folder, form, seed, make, differences), seeds)):
+                        lambda seed: judge(arguments.heddle, folder, form, seed, make, differences, arguments.computed), seeds)):
                     count[state] += 1
                     if state == "wrong" or arguments.show and state != "equal":
                         print(f"{state} {form} {seed}: {text}\n    {case.text()}")
