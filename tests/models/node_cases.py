@@ -330,7 +330,7 @@ def undefined(case):
     same = case.attributes.get("auto_pad", "NOTSET").startswith("SAME")
     if same and max(case.attributes.get("strides", [1])) > 1 and case.operator == "Conv":
         return "padding below zero where strides are longer than windows: each runtime crops elsewhere"
-    if case.operator == "MaxPool" and case.attributes.get("auto_pad", "NOTSET").startswith("SAME") and "dilations" in case.attributes:
+    if case.operator in ("MaxPool", "LpPool") and case.attributes.get("auto_pad", "NOTSET").startswith("SAME") and "dilations" in case.attributes:
         return "ONNX Runtime leaves dilations out of the size"
     return ""
 
