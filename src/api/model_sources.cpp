@@ -64,6 +64,7 @@ protected:
         }
         auto graph = inference::specialise(model_, *operators_.library, given, bindings_, nullptr, progress);
         if (!graph) return fail(std::move(graph.error()));
+        inference::hold_bound(*graph, bindings_);
         auto names = inference::read_input_names(model_);
         if (auto fine = check_fits(*graph, names, read); !fine) return fail(std::move(fine.error()));
         return Specialised{std::move(*graph), std::move(names), inference::output_names(model_)};

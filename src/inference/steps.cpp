@@ -166,6 +166,7 @@ struct Way {
 std::vector<Way> ways_of(const onnx::OnnxNode& node, const std::string& kind, size_t count) {
     std::vector<Way> ways(count);
     const onnx::OnnxAttribute *axes = attribute_of(node, kind + "_axes"), *turns = attribute_of(node, kind + "_directions");
+    if (!turns && kind == "scan_input") turns = attribute_of(node, "directions");  // before opset 9
     for (size_t i = 0; i < count; i++) {
         if (axes && i < axes->integers.size()) ways[i].axis = axes->integers[i];
         if (turns && i < turns->integers.size()) ways[i].reversed = turns->integers[i] != 0;

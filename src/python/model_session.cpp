@@ -255,6 +255,7 @@ Result<Graph> ModelSession::Parts::specialise(const std::vector<TensorData>& inp
     inference::Rewriting rewriting{rules, {}};
     auto graph = inference::specialise(*model, *library, given, bindings, &rewriting, progress, &free);
     if (graph) {
+        inference::hold_bound(*graph, bindings);
         if (auto problems = weight_misfits(free.found, types); !problems.empty()) return fail(std::move(problems));
         add_unused_weights(*graph, free, weights);
     }
