@@ -22,6 +22,7 @@ public:
 
     void run() {
         for (int32_t index : system_.order()) narrow_sum(index);
+        find_readers();
         for (size_t t = 0; t < system_.tensors.size(); t++) narrow_tensor(TensorIndex(t));
         if (!narrowed_.empty()) read_narrowed();
     }
@@ -76,6 +77,21 @@ private:
         }
     }
 
+    // Once for all tensors: what is narrowed reads no others.
+    void find_readers() {
+        for (size_t i = 0; i < system_.equations.size(); i++) {
+            const Equation& equation = system_.equations[i];
+            if (equation.dead) continue;
+            const auto add = [&](Expr read) {
+                std::vector<int32_t>& readers = readers_[read->tensor()];
+                const auto reader = static_cast<int32_t>(i);
+                if (readers.empty() || readers.back() != reader) readers.push_back(reader);
+            };
+            std::ranges::for_each(reads(equation), add);
+            for (Expr left : equation.left) std::ranges::for_each(expr::reads_below(left), add);
+        }
+    }
+
     bool reads_itself(const SystemTensor& tensor) const {
         return std::ranges::any_of(tensor.equations, [&](int32_t maker) {
             const Equation& equation = system_.equation(maker);
@@ -107,9 +123,13 @@ private:
         const bool is_signed = info(dtype).kind == DTypeClass::signed_integer;
         const bool fits =
             dtype == DType::int32 && holds(dtype, ranges_.of_elements(index)) && fits_outside(index, dtype);
-        if (!fits && (!is_signed || !std::ranges::all_of(system_.equations, asks_low))) return std::nullopt;
+        const std::vector<int32_t>& makers = system_.tensor(index).equations;
+        const auto all_ask_low = [&](const std::vector<int32_t>& equations) {
+            return std::ranges::all_of(equations, [&](int32_t e) { return asks_low(system_.equation(e)); });
+        };
+        if (!fits && (!is_signed || !all_ask_low(makers) || !all_ask_low(readers_[index]))) return std::nullopt;
         std::vector<Expr> rights;
-        for (int32_t maker : system_.tensor(index).equations) {
+        for (int32_t maker : makers) {
             const Expr right = system_.equation(maker).right;
             const Expr small = fits ? ranges_.narrowed(arena_, right, dtype) : nullptr;
             rights.push_back(small != nullptr ? small : arena_.cast(dtype, right));
@@ -119,9 +139,8 @@ private:
 
     // What stands for elements outside, in every read of it.
     bool fits_outside(TensorIndex index, DType dtype) {
-        for (const Equation& equation : system_.equations) {
-            if (equation.dead) continue;
-            for (Expr read : reads(equation)) {
+        for (int32_t reader : readers_[index]) {
+            for (Expr read : reads(system_.equation(reader))) {
                 const bool guarded = read->tensor() == index && read->kind == Kind::guarded_read;
                 if (guarded && !holds(dtype, ranges_.of(read->parts().back()))) return false;
             }
@@ -151,11 +170,11 @@ private:
     }
 
     // Every read of it is an operand of an operation, a cast or a selection: no coordinate, no condition.
-    bool is_value(TensorIndex index) const {
+    bool is_value(TensorIndex index) {
         const auto is_read_of = [&](Expr e) { return e->is_read() && e->tensor() == index; };
         bool any = false;
-        for (const Equation& equation : system_.equations) {
-            if (equation.dead) continue;
+        for (int32_t reader : readers_[index]) {
+            const Equation& equation = system_.equation(reader);
             if (is_read_of(equation.right)) {
                 if (equation.reducer || equation.right->kind != Kind::read) return false;
                 any = true;
@@ -264,7 +283,8 @@ private:
     System& system_;
     Arena& arena_;
     IntegerRanges ranges_;
-    std::map<TensorIndex, DType> narrowed_;  // and the type that they had
+    std::map<TensorIndex, std::vector<int32_t>> readers_;  // live equations
+    std::map<TensorIndex, DType> narrowed_;                // and the type that they had
 };
 
 }  // namespace
