@@ -23,39 +23,66 @@ public:
 
     void run() {
         std::set<int32_t> scans;
-        for (const Equation& equation : system_.equations) {
-            if (!equation.dead && equation.scan >= 0) scans.insert(equation.scan);
+        for (size_t i = 0; i < system_.equations.size(); i++) {
+            const Equation& equation = system_.equations[i];
+            if (equation.dead) continue;
+            if (equation.scan >= 0) scans.insert(equation.scan);
+            if (may_join(equation))
+                for (Expr read : reads(equation)) readers_[read->tensor()].insert(static_cast<int32_t>(i));
         }
         for (int32_t scan : scans) {
-            while (join_one(scan)) {
+            while (has_reader(scan) && join_one(scan)) {
             }
         }
     }
 
 private:
+    static bool may_join(const Equation& equation) { return equation.scan < 0 && !equation.reducer; }
+
+    // Whether anything would join if it waited for nothing else: of most scans nothing does, and nothing is put in order.
+    bool has_reader(int32_t scan) {
+        Reach reach;
+        for (const Equation& equation : system_.equations)
+            if (!equation.dead && equation.scan == scan) reach.made.insert(equation.tensor);
+        return std::ranges::any_of(reach.made, [&](TensorIndex tensor) {
+            return std::ranges::any_of(readers_[tensor], [&](int32_t reader) {
+                const Equation& equation = system_.equation(reader);
+                return may_join(equation) && joined(equation, scan, reach);
+            });
+        });
+    }
+
+    // The equation as a part of the scan, if it can be one.
+    std::optional<Equation> joined(Equation equation, int32_t scan, const Reach& reach) {
+        auto axis = shared_axis(equation, scan, reach);
+        if (!axis) {
+            const auto turned = turned_round(equation, reach);
+            if (turned) axis = shared_axis(*turned, scan, reach);
+            if (axis) equation = *turned;
+        }
+        if (!axis) return std::nullopt;
+        equation.scan = scan;
+        equation.ordered = *axis;
+        return equation;
+    }
+
     bool join_one(int32_t scan) {
-        const Reach reach = reach_of(scan);
-        for (int32_t index : system_.order()) {
+        const std::vector<int32_t> order = system_.order();
+        const Reach reach = reach_of(scan, order);
+        for (int32_t index : order) {
             Equation& equation = system_.equation(index);
-            if (equation.scan >= 0 || equation.reducer || reach.states.contains(equation.tensor)) continue;
-            auto axis = shared_axis(equation, scan, reach);
-            if (!axis) {
-                const auto turned = turned_round(equation, reach);
-                if (turned) axis = shared_axis(*turned, scan, reach);
-                if (axis) equation = *turned;
-            }
-            if (!axis) continue;
-            equation.scan = scan;
-            equation.ordered = *axis;
+            if (!may_join(equation) || reach.states.contains(equation.tensor)) continue;
+            auto part = joined(equation, scan, reach);
+            if (!part) continue;
+            equation = std::move(*part);
             return true;
         }
         return false;
     }
 
-    Reach reach_of(int32_t scan) const {
+    Reach reach_of(int32_t scan, const std::vector<int32_t>& order) const {
         Reach reach;
         std::map<int32_t, std::set<TensorIndex>> made;  // by scan
-        const auto order = system_.order();
         for (int32_t index : order) {
             const Equation& equation = system_.equation(index);
             if (equation.scan >= 0) made[equation.scan].insert(equation.tensor);
@@ -149,6 +176,7 @@ private:
 
     System& system_;
     Arena& arena_;
+    std::map<TensorIndex, std::set<int32_t>> readers_;  // equations that may join a scan
 };
 
 }  // namespace
