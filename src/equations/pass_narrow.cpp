@@ -22,7 +22,7 @@ public:
 
     void run() {
         for (int32_t index : system_.order()) narrow_sum(index);
-        find_readers();
+        readers_ = readers(system_);  // once: what is narrowed reads no others
         for (size_t t = 0; t < system_.tensors.size(); t++) narrow_tensor(TensorIndex(t));
         if (!narrowed_.empty()) read_narrowed();
     }
@@ -74,21 +74,6 @@ private:
             narrowed_[index] = tensor.dtype;
             tensor.dtype = dtype;
             return;
-        }
-    }
-
-    // Once for all tensors: what is narrowed reads no others.
-    void find_readers() {
-        for (size_t i = 0; i < system_.equations.size(); i++) {
-            const Equation& equation = system_.equations[i];
-            if (equation.dead) continue;
-            const auto add = [&](Expr read) {
-                std::vector<int32_t>& readers = readers_[read->tensor()];
-                const auto reader = static_cast<int32_t>(i);
-                if (readers.empty() || readers.back() != reader) readers.push_back(reader);
-            };
-            std::ranges::for_each(reads(equation), add);
-            for (Expr left : equation.left) std::ranges::for_each(expr::reads_below(left), add);
         }
     }
 
@@ -283,8 +268,8 @@ private:
     System& system_;
     Arena& arena_;
     IntegerRanges ranges_;
-    std::map<TensorIndex, std::vector<int32_t>> readers_;  // live equations
-    std::map<TensorIndex, DType> narrowed_;                // and the type that they had
+    std::map<TensorIndex, std::vector<int32_t>> readers_;
+    std::map<TensorIndex, DType> narrowed_;  // and the type that they had
 };
 
 }  // namespace

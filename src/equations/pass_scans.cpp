@@ -23,13 +23,10 @@ public:
 
     void run() {
         std::set<int32_t> scans;
-        for (size_t i = 0; i < system_.equations.size(); i++) {
-            const Equation& equation = system_.equations[i];
-            if (equation.dead) continue;
-            if (equation.scan >= 0) scans.insert(equation.scan);
-            if (may_join(equation))
-                for (Expr read : reads(equation)) readers_[read->tensor()].insert(static_cast<int32_t>(i));
+        for (const Equation& equation : system_.equations) {
+            if (!equation.dead && equation.scan >= 0) scans.insert(equation.scan);
         }
+        if (!scans.empty()) readers_ = readers(system_);
         for (int32_t scan : scans) {
             while (has_reader(scan) && join_one(scan)) {
             }
@@ -176,7 +173,7 @@ private:
 
     System& system_;
     Arena& arena_;
-    std::map<TensorIndex, std::set<int32_t>> readers_;  // equations that may join a scan
+    std::map<TensorIndex, std::vector<int32_t>> readers_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // all steps in the state's place, of which few are alive (kept_steps.h). Where that does not take much less memory,
 // nothing changes.
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "equations/kept_steps.h"
@@ -24,7 +25,7 @@ struct Sliced {
 
 class Slicer {
 public:
-    explicit Slicer(System& system) : system_(system), arena_(*system.arena) {}
+    explicit Slicer(System& system) : system_(system), arena_(*system.arena), readers_(readers(system)) {}
 
     void run() {
         for (TensorIndex t(0); t < next_id<TensorIndex>(system_.tensors); ++t) {
@@ -32,7 +33,10 @@ public:
             if (!sliced) continue;
             System before = system_;
             slice(t, *sliced);
-            if (kept_bytes(system_) * least_shrink > kept_bytes(before)) system_ = std::move(before);
+            if (kept_bytes(system_) * least_shrink > kept_bytes(before))
+                system_ = std::move(before);
+            else
+                readers_ = readers(system_);
         }
     }
 
@@ -72,14 +76,14 @@ private:
         return box;
     }
 
-    std::optional<Sliced> sliced_of(TensorIndex tensor) const {
+    std::optional<Sliced> sliced_of(TensorIndex tensor) {
         const SystemTensor& info = system_.tensor(tensor);
         auto steps = info.dead || info.is_output ? std::nullopt : steps_of(tensor);
         if (!steps) return std::nullopt;
         const Size count = arena_.extent(system_.equation(steps->maker).ordered);
         bool any = false;
-        for (const Equation& reader : system_.equations) {
-            if (reader.dead) continue;
+        for (int32_t index : readers_[tensor]) {
+            const Equation& reader = system_.equation(index);
             for (Expr read : reads(reader)) {
                 if (read->tensor() != tensor || !is_sliced(reader, read, *steps)) continue;
                 const Expr at = read->parts()[steps->dimension];
@@ -166,6 +170,7 @@ private:
 
     System& system_;
     Arena& arena_;
+    std::map<TensorIndex, std::vector<int32_t>> readers_;
 };
 
 }  // namespace

@@ -275,4 +275,19 @@ std::vector<Expr> reads(const Equation& equation) {
     return reads_below(equation.right);
 }
 
+std::map<TensorIndex, std::vector<int32_t>> readers(const System& system) {
+    std::map<TensorIndex, std::vector<int32_t>> result;
+    for (int32_t index = 0; index < static_cast<int32_t>(system.equations.size()); index++) {
+        const Equation& equation = system.equation(index);
+        if (equation.dead) continue;
+        const auto add = [&](Expr read) {
+            std::vector<int32_t>& of = result[read->tensor()];
+            if (of.empty() || of.back() != index) of.push_back(index);
+        };
+        std::ranges::for_each(reads(equation), add);
+        for (Expr left : equation.left) std::ranges::for_each(reads_below(left), add);
+    }
+    return result;
+}
+
 }  // namespace heddle::equations

@@ -98,6 +98,8 @@ bool leaves(const System& system, Expr read, size_t dimension);
 
 // Every read of an equation's right side, each node once (indirect coordinates' reads included).
 std::vector<Expr> reads(const Equation& equation);
+// For each tensor the equations, dead ones left out, that read it, also as a coordinate of what they make; in order.
+std::map<TensorIndex, std::vector<int32_t>> readers(const System& system);
 
 // Text in and out: print(parse(print(s))) == print(s). Sizes are numbers in a system's text.
 std::string print(const System& system, const std::string& name = "system");
