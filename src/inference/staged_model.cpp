@@ -17,14 +17,10 @@ namespace {
 
 // The import found that more values decide than were known to: it is done again with these.
 constexpr const char* again = "inference.again";
-// A tensor of so many elements may decide by itself; of a larger one it is asked what is to be known of it.
-constexpr int64_t most_deciding = 6;
 
 void add_reads(const onnx::OnnxNode& node, std::set<std::string>& reads) {
     for (const std::string_view name : onnx::reads_of(node)) reads.emplace(name);
 }
-
-bool may_decide(const TensorData& data) { return data.shape().size() <= 1 && data.size() <= most_deciding; }
 
 }  // namespace
 
@@ -68,6 +64,27 @@ StagedGraph::StagedGraph(const Staging& staging, const onnx::OnnxGraph& graph, S
     first_ = follow(std::move(flat.nodes), {});
 }
 
+// Each value that is read is given, or some node makes it.
+Result<void> StagedGraph::check_reads(const NamedValues& values) const {
+    std::set<std::string> made;
+    for (const onnx::OnnxNode& node : first_->nodes) made.insert(node.outputs.begin(), node.outputs.end());
+    Diagnostics problems;
+    const auto check = [&](const std::string& name, const std::string& who) {
+        if (made.contains(name) || values.contains(name) || initializer(name)) return;
+        problems.push_back({.code = "onnx.undefined_value",
+                            .summary = fmt::format("{} reads '{}', which nothing defines", who, name),
+                            .remedy = "the model is not valid: export it again",
+                            .params = {{"file", staging_.model.path}, {"value", name}}});
+    };
+    for (const onnx::OnnxNode& node : first_->nodes) {
+        for (const std::string_view name : onnx::reads_of(node))
+            check(std::string(name), fmt::format("node '{}'", node.label()));
+    }
+    for (const std::string& output : outputs_) check(output, fmt::format("an output of {}", name_.empty() ? "the model" : "a body"));
+    if (!problems.empty()) return fail(std::move(problems));
+    return {};
+}
+
 StagedGraph::~StagedGraph() = default;
 
 StagedGraph& StagedGraph::within(const onnx::OnnxGraph& graph) {
@@ -108,6 +125,10 @@ StagedGraph::Continuation* StagedGraph::follow(std::vector<onnx::OnnxNode> nodes
 }
 
 Result<std::vector<Value>> StagedGraph::run(NamedValues values, const RunWatch& watch) {
+    if (!is_checked_) {
+        if (auto fine = check_reads(values); !fine) return fail(std::move(fine.error()));
+        is_checked_ = true;
+    }
     for (Continuation* at = first_; at;) {
         if (is_cancelled(watch.progress)) return cancelled();
         if (auto done = run_steps(*at, values, watch); !done) return fail(std::move(done.error()));
@@ -310,7 +331,7 @@ Result<Graph> StagedGraph::import(Continuation& at, const Inputs& inputs, const 
     for (size_t i = 0; i < inputs.names.size(); i++) {
         const TensorData& tensor = inputs.tensors[i];
         shapes.push_back(&tensor.shape());
-        if (may_decide(tensor) || (at.asked.contains(inputs.names[i]) && tensor.size() <= largest_folded))
+        if (at.asked.contains(inputs.names[i]) && tensor.size() <= largest_folded)
             options.values.emplace(inputs.names[i], tensor.owned() ? tensor : tensor.clone());
     }
     auto bound = onnx::bind_shapes(part, shapes, {});
@@ -334,11 +355,6 @@ Result<Graph> StagedGraph::import(Continuation& at, const Inputs& inputs, const 
 Result<Graph> StagedGraph::end_stage(Continuation& at, onnx::ImportedStage stage, const Inputs& inputs) {
     const size_t asked = at.asked.size();
     const auto is_input = [&](const std::string& name) { return std::ranges::find(inputs.names, name) != inputs.names.end(); };
-    for (size_t i = 0; const std::string& name : inputs.names) {
-        const bool decides = std::ranges::find(stage.deciding_inputs, name) != stage.deciding_inputs.end();
-        if (decides && onnx::size_names(name, inputs.tensors[i])) at.asked.insert(name);
-        i++;
-    }
     for (const std::string& name : stage.asked) {
         if (is_input(name)) at.asked.insert(name);
     }
@@ -392,8 +408,9 @@ bool needs_stages(const Diagnostics& problems) {
 
 bool holds_for_little(const Graph& graph) {
     return std::ranges::any_of(graph.inputs, [&](TensorId input) {
+        constexpr int64_t few = 6;
         const auto& decided = graph.tensor(input).constant;
-        return decided && !may_decide(*decided);
+        return decided && (decided->shape().size() > 1 || decided->size() > few || is_float(decided->dtype()));
     });
 }
 
@@ -424,6 +441,20 @@ StagedModel::StagedModel(const onnx::OnnxModel& model, const Library& library, R
                          std::map<std::string, int64_t> bindings)
     : staging_{model, library, std::move(run)}, bindings_(std::move(bindings)), graph_(staging_, model.graph, nullptr, "") {}
 
+namespace {
+
+// The caller may write to it: what is only handed on, or handed on twice, is copied.
+Value own(Value value, std::set<const std::byte*>& taken) {
+    if (value.tensor && (!value.tensor->owned() || !taken.insert(value.tensor->data()).second))
+        value.tensor = value.tensor->clone();
+    if (!value.list) return value;
+    std::vector<Value> elements;
+    for (const Value& element : *value.list) elements.push_back(own(element, taken));
+    return Value::of_list(std::move(elements));
+}
+
+}  // namespace
+
 Result<std::vector<Value>> StagedModel::run(std::vector<Value> inputs, const RunWatch& watch) {
     const std::lock_guard lock(running_);
     const auto declared = onnx::caller_inputs(staging_.model);
@@ -445,11 +476,9 @@ Result<std::vector<Value>> StagedModel::run(std::vector<Value> inputs, const Run
         values.emplace(declared[i]->name, std::move(value));
     }
     auto results = graph_.run(std::move(values), watch);
-    // What is only handed on is not the caller's to write to.
     if (!results) return results;
-    for (Value& value : *results) {
-        if (value.tensor && !value.tensor->owned()) value.tensor = value.tensor->clone();
-    }
+    std::set<const std::byte*> taken;
+    for (Value& value : *results) value = own(std::move(value), taken);
     return results;
 }
 

@@ -75,6 +75,7 @@ private:
 
     const onnx::OnnxTensor* initializer(const std::string& name) const;
     std::optional<Value> value_of(const std::string& name, const NamedValues& values) const;
+    Result<void> check_reads(const NamedValues& values) const;
     Continuation* follow(std::vector<onnx::OnnxNode> nodes, std::set<std::string> asked);
     Result<void> run_steps(Continuation& at, NamedValues& values, const RunWatch& watch);
     Result<void> run_step(const onnx::OnnxNode& node, NamedValues& values, const RunWatch& watch);
@@ -93,6 +94,7 @@ private:
     std::map<std::string, onnx::OnnxTensor> initializers_;
     std::map<std::string, std::unique_ptr<Continuation>> continuations_;  // by what is left
     Continuation* first_ = nullptr;
+    bool is_checked_ = false;
     std::vector<StageEnd> ends_;  // by tag
     std::map<const onnx::OnnxGraph*, std::unique_ptr<StagedGraph>> within_;
 };
