@@ -313,6 +313,25 @@ heddle_status heddle_model_compile(heddle_model* model, const heddle_tensor* inp
     });
 }
 
+heddle_status heddle_model_run(heddle_model* model, const heddle_tensor* inputs, size_t input_count,
+                               const heddle_progress* progress, heddle_managed_tensor** outputs, size_t output_count,
+                               heddle_error** error) {
+    return attempt(memory_of(model), error, [&]() -> Result<void> {
+        if (auto fine = given("model", model); !fine) return fine;
+        const void* const none = model;  // an empty list may be null
+        if (auto fine = all_given(
+                {{"inputs", input_count > 0 ? inputs : none}, {"outputs", output_count > 0 ? outputs : none}});
+            !fine)
+            return fine;
+        std::optional<CallerProgress> told;
+        if (progress && progress->told) told.emplace(*progress);
+        auto results = model->model->run({inputs, input_count}, output_count, told ? &*told : nullptr);
+        if (!results) return fail(std::move(results.error()));
+        std::ranges::copy(*results, outputs);
+        return {};
+    });
+}
+
 // ---- executables
 
 void heddle_executable_release(heddle_executable* executable) { delete executable; }

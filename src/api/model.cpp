@@ -15,7 +15,7 @@
 namespace heddle::api {
 
 Model::Model(std::shared_ptr<Runtime> runtime, Operators operators)
-    : runtime_(std::move(runtime)), operators_(std::move(operators)) {}
+    : runtime_(std::move(runtime)), operators_(std::move(operators)), programs_(runtime_->shared_engine()) {}
 
 Result<std::shared_ptr<Model>> Model::with_initializers(const std::set<std::string>& names) const {
     std::vector<std::string> known;
@@ -154,6 +154,47 @@ Result<std::shared_ptr<Executable>> Model::compile(std::span<const heddle_tensor
     auto executable = make(*wanted, progress);
     if (executable) keep(*executable);
     return executable;
+}
+
+Result<std::vector<inference::Value>> Model::run_programs(const std::vector<TensorData>& inputs, Progress* progress) {
+    const auto graph_for = [&](const std::vector<TensorData>& given, Progress* told) -> Result<Graph> {
+        auto specialised = specialise(given, told);
+        if (!specialised) return fail(std::move(specialised.error()));
+        return std::move(specialised->graph);
+    };
+    auto results = programs_.run(std::string(), inputs, graph_for, progress);
+    if (!results) return fail(std::move(results.error()));
+    return inference::values_of(std::move(*results));
+}
+
+Result<std::vector<heddle_managed_tensor*>> Model::run(std::span<const heddle_tensor> inputs, size_t outputs,
+                                                       Progress* progress) {
+    auto wanted = this->wanted(inputs);
+    if (!wanted) return fail(std::move(wanted.error()));
+    std::vector<TensorData> read;
+    for (size_t i = 0; i < inputs.size(); i++) {
+        if (!inputs_.is_read(i)) continue;
+        auto tensor = borrow(inputs[i], Role::input, inputs_.name(i), true);
+        if (!tensor) return fail(std::move(tensor.error()));
+        read.push_back(std::move(*tensor));
+    }
+    auto results = run_programs(read, progress);
+    runtime_->note(programs_.take_notes());
+    if (!results) return fail(std::move(results.error()));
+    if (results->size() != outputs)
+        return fail({.code = "api.count",
+                     .summary = "the number of outputs is wrong",
+                     .expected = std::to_string(results->size()),
+                     .found = std::to_string(outputs)});
+    for (size_t i = 0; i < outputs; i++) {
+        if (!(*results)[i].tensor)
+            return fail({.code = "api.list",
+                         .summary = fmt::format("output {} is a list of tensors, or an optional that is not there", i),
+                         .expected = "a tensor"});
+    }
+    std::vector<heddle_managed_tensor*> lent;
+    for (inference::Value& value : *results) lent.push_back(lend(std::move(*value.tensor)));
+    return lent;
 }
 
 }  // namespace heddle::api

@@ -15,6 +15,7 @@
 #include "api/runtime.h"
 #include "frontends/onnx/model.h"
 #include "inference/kept_program.h"
+#include "inference/model_program.h"
 #include "support/file.h"
 #include "support/progress.h"
 
@@ -42,7 +43,15 @@ public:
     // specialising and compiling; support.cancelled.
     Result<std::shared_ptr<Executable>> compile(std::span<const heddle_tensor> inputs, Progress* progress);
 
+    // One tensor an output, for the caller. Codes: api.count, those of borrow, of ModelProgram::run, api.list (an output
+    // is a list).
+    Result<std::vector<heddle_managed_tensor*>> run(std::span<const heddle_tensor> inputs, size_t outputs,
+                                                    Progress* progress);
+
 protected:
+    // For the values of the inputs that are read.
+    virtual Result<std::vector<inference::Value>> run_programs(const std::vector<TensorData>& inputs,
+                                                               Progress* progress);
     // `inputs`, one of the model's each: of those that are read, at least the type.
     virtual Result<Specialised> specialise(const std::vector<TensorData>& inputs, Progress* progress) const = 0;
 
@@ -51,6 +60,7 @@ protected:
     Ports inputs_, outputs_;
     Ports initializers_;  // that may be inputs
     inference::ProgramSource source_;  // of all that the model follows from, but types
+    inference::ProgramCache programs_;  // that `run` has made
 
 private:
     struct Wanted;

@@ -29,7 +29,12 @@ class OnnxSource : public Model {
 public:
     OnnxSource(std::shared_ptr<Runtime> runtime, Operators operators, onnx::OnnxModel model, Bindings bindings,
                inference::ProgramSource source)
-        : Model(std::move(runtime), std::move(operators)), model_(std::move(model)), bindings_(std::move(bindings)) {
+        : Model(std::move(runtime), std::move(operators)),
+          model_(std::move(model)),
+          bindings_(std::move(bindings)),
+          program_(model_, *operators_.library, programs_, bindings_,
+                   [this](const std::vector<TensorData>& read, Progress* progress) { return graph_for(read, progress); },
+                   true) {
         source_ = std::move(source);
         const std::vector<bool> is_read = onnx::read_inputs(model_);
         for (size_t i = 0; const onnx::OnnxValue* input : onnx::caller_inputs(model_))
@@ -59,12 +64,28 @@ protected:
         }
         auto graph = inference::specialise(model_, *operators_.library, given, bindings_, nullptr, progress);
         if (!graph) return fail(std::move(graph.error()));
+        inference::hold_bound(*graph, bindings_);
         auto names = inference::read_input_names(model_);
         if (auto fine = check_fits(*graph, names, read); !fine) return fail(std::move(fine.error()));
         return Specialised{std::move(*graph), std::move(names), inference::output_names(model_)};
     }
 
+    Result<std::vector<inference::Value>> run_programs(const std::vector<TensorData>& inputs,
+                                                       Progress* progress) override {
+        return program_.run(inference::values_of(inputs), {progress, nullptr});
+    }
+
 private:
+    // For the inputs that are read.
+    Result<Graph> graph_for(const std::vector<TensorData>& read, Progress* progress) const {
+        std::vector<TensorData> inputs;
+        for (size_t i = 0, next = 0; i < inputs_.size(); i++)
+            inputs.push_back(inputs_.is_read(i) ? read[next++] : TensorData());
+        auto specialised = specialise(inputs, progress);
+        if (!specialised) return fail(std::move(specialised.error()));
+        return std::move(specialised->graph);
+    }
+
     void add(Ports& ports, const onnx::OnnxValue& value, bool is_read) const {
         std::vector<PortDimension> dimensions;
         for (size_t d = 0; d < value.shape.size(); d++) {
@@ -79,6 +100,7 @@ private:
 
     const onnx::OnnxModel model_;
     const Bindings bindings_;
+    inference::ModelProgram program_;
 };
 
 Result<void> check_dimensions(const onnx::OnnxModel& model, const Bindings& bindings) {

@@ -75,6 +75,7 @@ public:
     Operators operators();
 
     inference::Engine& engine() { return *engine_; }  // for compiling; `running` is held meanwhile
+    const std::shared_ptr<inference::Engine>& shared_engine() const { return engine_; }
     Slots& slots() { return slots_; }
     const std::shared_ptr<CallerMemory>& memory() const { return memory_; }  // null: the system's
 

@@ -1,6 +1,7 @@
 #include "artefact/program.h"
 
 #include <algorithm>
+#include <list>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "backends/llvm/llvm_backend.h"
+#include "plan/instantiate.h"
 #include "runtime/prepare_here.h"
 
 namespace heddle::artefact {
@@ -155,35 +157,62 @@ public:
     }
 
 private:
+    // A plan, for the sizes that it was last given, and what it prepares.
+    struct Kept {
+        plan::Plan plan;
+        std::vector<runtime::Block> prepared;
+    };
     // What a variant is made of, besides what is in it.
     struct Making {
+        std::list<Kept> plans;
         std::map<std::string, int32_t> kernels, group_of;       // by key, by structure
         std::vector<std::vector<std::vector<int64_t>>> values;  // by group, by size: its numbers
     };
 
-    // The graph of a size serves all targets.
+    // A plan that holds for these sizes, with their numbers now; null: there is none yet.
+    static Kept* known_plan(Making& making, const std::map<std::string, int64_t>& bindings) {
+        for (Kept& kept : making.plans) {
+            if (!kept.plan.facts || kept.plan.facts->broken_by(bindings)) continue;
+            if (plan::instantiate(kept.plan, bindings)) return &kept;
+        }
+        return nullptr;
+    }
+
+    // The graph of a size serves all targets, and so does a plan all sizes for which it holds.
+    Result<Kept*> plan_of(size_t v, const std::map<std::string, int64_t>& bindings, std::optional<Graph>& graph) {
+        if (Kept* known = known_plan(made_[v], bindings)) return known;
+        if (!graph) {
+            auto made = request_.graph(bindings);
+            if (!made) return fail(std::move(made.error()));
+            if (auto fine = plan::check_placements(*made); !fine) return fail(std::move(fine.error()));
+            graph = std::move(*made);
+        }
+        auto plan = plan::make_plan(*graph, program_.variants[v].target);
+        if (!plan) return fail(std::move(plan.error()));
+        auto prepared = runtime::prepare_here(*plan, host_, kernels_, pool_, prepared_);
+        if (!prepared) return fail(std::move(prepared.error()));
+        return &made_[v].plans.emplace_back(std::move(*plan), std::move(*prepared));
+    }
+
     Result<void> add_size(int64_t size) {
         std::map<std::string, int64_t> bindings = program_.grid.bindings(size);
         bindings.insert(fixed_.begin(), fixed_.end());
-        auto graph = request_.graph(bindings);
-        if (!graph) return fail(std::move(graph.error()));
-        if (auto fine = plan::check_placements(*graph); !fine) return fail(std::move(fine.error()));
+        std::optional<Graph> graph;
         for (size_t v = 0; v < made_.size(); v++) {
-            auto plan = plan::make_plan(*graph, program_.variants[v].target);
-            if (!plan) return fail(std::move(plan.error()));
+            auto kept = plan_of(v, bindings, graph);
+            if (!kept) return fail(std::move(kept.error()));
+            const plan::Plan& plan = (*kept)->plan;
             if (size == 0 && v == 0) {
-                if (auto taken = take_arguments(*plan); !taken) return taken;
+                if (auto taken = take_arguments(plan); !taken) return taken;
             }
             if (v == 0) {
                 std::vector<int64_t>& sizes = output_sizes_.emplace_back();
-                for (const TensorType& type : plan->output_types)
+                for (const TensorType& type : plan.output_types)
                     for (const Size& extent : type.shape) sizes.push_back(extent.value());
             }
-            auto prepared = runtime::prepare_here(*plan, host_, kernels_, pool_, prepared_);
-            if (!prepared) return fail(std::move(prepared.error()));
             Variant& variant = program_.variants[v];
             add_planned(size, variant, made_[v],
-                        Reader(*plan, *prepared, program_.weights, variant, made_[v].kernels).read());
+                        Reader(plan, (*kept)->prepared, program_.weights, variant, made_[v].kernels).read());
             if (auto wanted = step_done(request_.progress); !wanted) return wanted;
         }
         return {};

@@ -86,8 +86,13 @@ private:
         }
         auto inputs = read_input_types(options_.input_types, sizes);
         if (!inputs) return fail(std::move(inputs.error()));
-        auto source = load_call(options_.call, library_, *inputs, options_.rules);
+        SizeFacts facts;
+        auto source = [&] {
+            const RecordingFacts recording(facts);
+            return load_call(options_.call, library_, *inputs, options_.rules);
+        }();
         if (source) source->graph.dimension_names = std::move(sizes);
+        if (source) source->graph.facts = std::move(facts);
         return source;
     }
 

@@ -381,6 +381,8 @@ Result<void> run_interpreted(const RunOptions& options, const Library& library, 
                              Measured& measured) {
     std::vector<TensorData> feeds;
     auto source = load_with_feeds(options, library, given, progress, measured, feeds);
+    if (!source && options.call.empty() && inference::needs_stages(source.error()))
+        return run_in_stages(options, library, given, inference::make_engine(1), progress, measured);
     if (!source) return fail(std::move(source.error()));
     return run_reference(*source, feeds, measured);
 }

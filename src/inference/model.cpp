@@ -115,8 +115,6 @@ Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
     SizeFacts facts;
     auto graph = [&]() -> Result<Graph> {
         const RecordingFacts recording(facts);
-        // What the caller has bound is not another number another time.
-        for (const auto& [name, number] : bindings) (void)named_size(name, number).value();
         if (rewriting && !rewriting->rules.empty()) return rewritten(model, library, options, *rewriting, weights);
         auto imported = onnx::import_model(model, library, options);
         if (!imported) return fail(std::move(imported.error()));
@@ -125,6 +123,13 @@ Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
     }();
     if (graph) graph->facts = std::move(facts);
     return graph;
+}
+
+void hold_bound(Graph& graph, const std::map<std::string, int64_t>& bindings) {
+    for (const auto& [name, number] : bindings) {
+        if (graph.facts && graph.dimension_names.contains(name))
+            graph.facts->add({(named_size(name, number) - number).origin(), SizeFact::Relation::zero});
+    }
 }
 
 }  // namespace heddle::inference

@@ -47,4 +47,8 @@ Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
                          const std::vector<const TensorData*>& given, const std::map<std::string, int64_t>& bindings = {},
                          Rewriting* rewriting = nullptr, Progress* progress = nullptr, FreeWeights* weights = nullptr);
 
+// From now on the graph, and what is made of it, holds for these numbers of its dimensions alone: what a caller has bound
+// is not another number another time.
+void hold_bound(Graph& graph, const std::map<std::string, int64_t>& bindings);
+
 }  // namespace heddle::inference

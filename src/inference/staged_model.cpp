@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "evaluate/evaluate.h"
 #include "frontends/onnx/flatten.h"
 #include "frontends/onnx/order.h"
 #include "inference/steps.h"
@@ -273,7 +274,7 @@ Result<StagedGraph::Continuation*> StagedGraph::run_stage(Continuation& at, Name
         const auto specialise = [&](const std::vector<TensorData>&, Progress* progress) {
             return import(at, *inputs, values, progress);
         };
-        auto results = staging_.programs.run(inputs->part, inputs->tensors, specialise, watch.progress, watch.profile);
+        auto results = staging_.run(inputs->part, inputs->tensors, specialise, watch);
         if (!results && results.error().front().code == again) continue;
         if (!results) return fail(std::move(results.error()));
         const StageEnd& end = ends_[static_cast<size_t>(results->tag - 1)];
@@ -363,6 +364,19 @@ Result<Graph> StagedGraph::end_stage(Continuation& at, onnx::ImportedStage stage
 
 // ---- the model
 
+Result<std::vector<TensorData>> tensors_of(const std::vector<Value>& values) {
+    std::vector<TensorData> tensors;
+    for (const Value& value : values) {
+        if (!value.tensor)
+            return fail({.code = "onnx.step",
+                         .summary = "an input is a list",
+                         .expected = "a tensor",
+                         .reason = "one graph takes tensors alone"});
+        tensors.push_back(*value.tensor);
+    }
+    return tensors;
+}
+
 std::vector<Value> values_of(std::vector<TensorData> tensors) {
     std::vector<Value> values;
     for (TensorData& tensor : tensors) values.push_back(Value::of(std::move(tensor)));
@@ -383,9 +397,32 @@ bool holds_for_little(const Graph& graph) {
     });
 }
 
-StagedModel::StagedModel(const onnx::OnnxModel& model, const Library& library, ProgramCache& programs,
+RunPart compiled_by(ProgramCache& programs) {
+    return [&programs](const ProgramCache::Part& part, const std::vector<TensorData>& inputs,
+                       const Specialise& specialise, const RunWatch& watch) {
+        return programs.run(part, inputs, specialise, watch.progress, watch.profile);
+    };
+}
+
+RunPart interpreted() {
+    return [](const ProgramCache::Part&, const std::vector<TensorData>& inputs, const Specialise& specialise,
+              const RunWatch& watch) -> Result<ProgramCache::Results> {
+        auto graph = specialise(inputs, watch.progress);
+        if (!graph) return fail(std::move(graph.error()));
+        auto values = evaluate_graph(*graph, inputs, Precision::body);
+        if (!values) return fail(std::move(values.error()));
+        ProgramCache::Results results{.tensors = {}, .types = {}, .tag = graph->tag};
+        for (TensorId output : graph->outputs) {
+            results.tensors.push_back(std::move((*values)[static_cast<size_t>(output)]));
+            results.types.push_back(graph->tensor(output).type);
+        }
+        return results;
+    };
+}
+
+StagedModel::StagedModel(const onnx::OnnxModel& model, const Library& library, RunPart run,
                          std::map<std::string, int64_t> bindings)
-    : staging_{model, library, programs}, bindings_(std::move(bindings)), graph_(staging_, model.graph, nullptr, "") {}
+    : staging_{model, library, std::move(run)}, bindings_(std::move(bindings)), graph_(staging_, model.graph, nullptr, "") {}
 
 Result<std::vector<Value>> StagedModel::run(std::vector<Value> inputs, const RunWatch& watch) {
     const std::lock_guard lock(running_);

@@ -4,6 +4,7 @@
 // that its program holds for others, too. What comes behind a stage is the same for all sizes for which its plan holds.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,17 +30,25 @@ struct Value {
 };
 using NamedValues = std::map<std::string, Value>;
 std::vector<Value> values_of(std::vector<TensorData> tensors);
+// Code onnx.step: one is no tensor.
+Result<std::vector<TensorData>> tensors_of(const std::vector<Value>& values);
 
 struct RunWatch {
     Progress* progress = nullptr;
     std::vector<runtime::LaunchTime>* profile = nullptr;
 };
 
+// What computes a stage: its part of the program, its inputs, and what makes its graph for them.
+using RunPart = std::function<Result<ProgramCache::Results>(const ProgramCache::Part&, const std::vector<TensorData>&,
+                                                            const Specialise&, const RunWatch&)>;
+RunPart compiled_by(ProgramCache& programs);  // which outlives it
+RunPart interpreted();                        // by the interpreter of bodies, which makes each graph anew
+
 // What all graphs of a model share.
 struct Staging {
     const onnx::OnnxModel& model;
     const Library& library;
-    ProgramCache& programs;
+    RunPart run;
 };
 
 // One graph of the model: its own, or the body of a loop.
@@ -93,10 +102,10 @@ bool needs_stages(const Diagnostics& problems);
 // Whether a graph holds for values of inputs that are more than a few numbers: it would hold for little else.
 bool holds_for_little(const Graph& graph);
 
-// A model with its programs. `model`, `library` and `programs` outlive it. `bindings`: numbers of open dimensions.
+// A model with its programs. `model` and `library` outlive it. `bindings`: numbers of open dimensions.
 class StagedModel {
 public:
-    StagedModel(const onnx::OnnxModel& model, const Library& library, ProgramCache& programs,
+    StagedModel(const onnx::OnnxModel& model, const Library& library, RunPart run,
                 std::map<std::string, int64_t> bindings);
     // One value an output, for one a caller's input; those that nothing reads may be empty. Threads wait for each other.
     Result<std::vector<Value>> run(std::vector<Value> inputs, const RunWatch& watch);

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "runtime/arena.h"
 #include "support/progress.h"
+#include "support/resident_memory.h"
 #include "support/tensor_parts.h"
 
 namespace heddle::inference {
@@ -99,6 +101,19 @@ private:
 
 }  // namespace
 
+namespace {
+
+// What iterations leave may be more than there is; how much it is, is looked at now and then.
+Result<void> check_memory(int64_t trip) {
+    constexpr int64_t interval = 64;
+    if (trip % interval != 0 || resident_bytes() <= physical_memory_bytes() / 10 * 9) return {};
+    auto problem = runtime::out_of_memory(resident_bytes());
+    problem.error().front().summary = "the system has not the memory for what the iterations of a loop leave";
+    return problem;
+}
+
+}  // namespace
+
 // Loop(trip count?, condition?, carried...): the body gives its condition, the carried values, and what is stacked.
 Result<std::vector<Value>> run_loop(StepCall& call) {
     const onnx::OnnxGraph* body = graph_of(call.node, "body");
@@ -123,6 +138,7 @@ Result<std::vector<Value>> run_loop(StepCall& call) {
     for (size_t i = count + 1; i < body->outputs.size(); i++) stacks.emplace_back(body->outputs[i]);
     for (int64_t trip = 0; goes_on && (!trips || trip < *trips); trip++) {
         if (is_cancelled(call.watch.progress)) return cancelled();
+        if (auto fine = check_memory(trip); !fine) return fail(std::move(fine.error()));
         std::vector<Value> inputs{Value::of(scalar(DType::int64, trip)), Value::of(scalar(DType::boolean, 1))};
         std::ranges::move(carried, std::back_inserter(inputs));
         auto results = run_body(call, *body, std::move(inputs));
@@ -150,6 +166,7 @@ struct Way {
 std::vector<Way> ways_of(const onnx::OnnxNode& node, const std::string& kind, size_t count) {
     std::vector<Way> ways(count);
     const onnx::OnnxAttribute *axes = attribute_of(node, kind + "_axes"), *turns = attribute_of(node, kind + "_directions");
+    if (!turns && kind == "scan_input") turns = attribute_of(node, "directions");  // before opset 9
     for (size_t i = 0; i < count; i++) {
         if (axes && i < axes->integers.size()) ways[i].axis = axes->integers[i];
         if (turns && i < turns->integers.size()) ways[i].reversed = turns->integers[i] != 0;

@@ -32,10 +32,12 @@ Result<std::vector<inference::Verdict>> compared(const inference::Specialise& sp
 
 nb::tuple Session::compare(const nb::dict& feeds, bool unfused, double work, int threads, nb::object progress) {
     const Given given = this->given(feeds);
+    const auto tensors = inference::tensors_of(given.values);
+    if (!tensors) raise(tensors.error());
     const auto engine = engine_of(threads);
     Diagnostics notes;
     auto verdicts = watched(std::move(progress), calls_, [&](Progress& told) {
-        return compared(specialise_, given.tensors, *engine, work,
+        return compared(specialise_, *tensors, *engine, work,
                         {.unfused = unfused, .progress = &told, .notes = &notes});
     });
     if (!verdicts) raise(verdicts.error());

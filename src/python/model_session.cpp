@@ -170,8 +170,8 @@ ModelSession::ModelSession(std::shared_ptr<Parts> parts)
               return parts->specialise(given, progress);
           },
           parts->threads, parts->source, {},
-          [parts](inference::ProgramCache& programs, const std::vector<TensorData>& given,
-                  const inference::RunWatch& watch) { return parts->run(programs, given, watch); }),
+          [parts](inference::ProgramCache& programs, const std::vector<inference::Value>& given,
+                  const inference::RunWatch& watch) { return parts->program(programs).run(given, watch); }),
       parts_(parts) {}
 
 std::unique_ptr<ModelSession> ModelSession::with_weights(const std::vector<std::string>& names) const {
@@ -255,6 +255,7 @@ Result<Graph> ModelSession::Parts::specialise(const std::vector<TensorData>& inp
     inference::Rewriting rewriting{rules, {}};
     auto graph = inference::specialise(*model, *library, given, bindings, &rewriting, progress, &free);
     if (graph) {
+        inference::hold_bound(*graph, bindings);
         if (auto problems = weight_misfits(free.found, types); !problems.empty()) return fail(std::move(problems));
         add_unused_weights(*graph, free, weights);
     }
@@ -263,32 +264,16 @@ Result<Graph> ModelSession::Parts::specialise(const std::vector<TensorData>& inp
     return graph;
 }
 
-// As one graph; if it is none, or one for these values alone, in stages.
-Result<std::vector<inference::Value>> ModelSession::Parts::run(inference::ProgramCache& programs,
-                                                               const std::vector<TensorData>& inputs,
-                                                               const inference::RunWatch& watch) {
-    Diagnostics problems;
-    if (std::unique_lock lock(mutex); !staged) {
-        const bool may_be_staged = rules.empty() && weights.empty() && !holds_for_one;
-        lock.unlock();
-        auto results = programs.run(
-            std::string(), inputs,
-            [&](const std::vector<TensorData>& given, Progress* progress) -> Result<Graph> {
-                auto graph = specialise(given, progress);
-                if (graph && may_be_staged && inference::holds_for_little(*graph))
-                    return fail(Diagnostic{.code = "onnx.open_branch", .summary = "many values of inputs decide"});
-                return graph;
-            },
-            watch.progress, watch.profile);
-        if (results) return inference::values_of(std::move(*results));
-        if (!may_be_staged || !inference::needs_stages(results.error())) return fail(std::move(results.error()));
-        lock.lock();
-        if (!staged) staged = std::make_unique<inference::StagedModel>(*model, *library, programs, bindings);
+inference::ModelProgram& ModelSession::Parts::program(inference::ProgramCache& programs) {
+    const std::lock_guard lock(mutex);
+    if (!made) {
+        // Rules and free weights are of one graph.
+        made = std::make_unique<inference::ModelProgram>(
+            *model, *library, programs, bindings,
+            [this](const std::vector<TensorData>& given, Progress* progress) { return specialise(given, progress); },
+            rules.empty() && weights.empty());
     }
-    std::vector<inference::Value> values;
-    size_t next = 0;
-    for (bool read : is_read) values.push_back(read ? inference::Value::of(inputs[next++]) : inference::Value());
-    return staged->run(std::move(values), watch);
+    return *made;
 }
 
 Diagnostics weight_misfits(const std::vector<onnx::OnnxWeight>& weights,

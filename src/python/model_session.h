@@ -3,6 +3,7 @@
 
 #include "frontends/onnx/model.h"
 #include "inference/model.h"
+#include "inference/model_program.h"
 #include "python/library.h"
 
 namespace heddle::python {
@@ -44,13 +45,10 @@ private:
         std::mutex mutex;
         std::vector<rewrite::Step> steps;
 
-        std::unique_ptr<inference::StagedModel> staged;  // where the model is no one graph
-        bool holds_for_one = false;                      // a graph may hold for values of inputs: stages cannot do it
+        std::unique_ptr<inference::ModelProgram> made;
 
         Result<Graph> specialise(const std::vector<TensorData>& inputs, Progress* progress);
-        Result<std::vector<inference::Value>> run(inference::ProgramCache& programs,
-                                                  const std::vector<TensorData>& inputs,
-                                                  const inference::RunWatch& watch);
+        inference::ModelProgram& program(inference::ProgramCache& programs);
     };
     explicit ModelSession(std::shared_ptr<Parts> parts);
 

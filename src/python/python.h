@@ -104,9 +104,10 @@ public:
         nb::object shape;     // a list of int, str (open, with a name), None (open); None: any
         bool is_read = true;  // else it need not be given
     };
-    // What runs the programs for arrays of the inputs that are read.
-    using Run = std::function<Result<std::vector<inference::Value>>(
-        inference::ProgramCache& programs, const std::vector<TensorData>& inputs, const inference::RunWatch& watch)>;
+    // What runs the programs for the inputs that are read.
+    using Run = std::function<Result<std::vector<inference::Value>>(inference::ProgramCache& programs,
+                                                                    const std::vector<inference::Value>& inputs,
+                                                                    const inference::RunWatch& watch)>;
     // `source` says all that `specialise` follows from but arrays; empty: programs are not kept on disk. `donations`: by
     // places of ports, which are all read.
     Session(std::vector<Port> inputs, std::vector<Port> outputs, inference::Specialise specialise, int threads,
@@ -131,8 +132,9 @@ private:
     // The caller's memory, which is theirs until `arrays` go, for the inputs that are read.
     struct Given {
         std::vector<Array> arrays;
-        std::vector<TensorData> tensors;
+        std::vector<inference::Value> values;
         std::map<std::string, nb::object> objects;
+
     };
     Given given(const nb::dict& feeds) const;
 

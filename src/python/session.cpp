@@ -108,9 +108,11 @@ namespace {
 
 // One program for all of it.
 Session::Run plain_run(const inference::Specialise& specialise) {
-    return [&](inference::ProgramCache& programs, const std::vector<TensorData>& inputs,
+    return [&](inference::ProgramCache& programs, const std::vector<inference::Value>& inputs,
                const inference::RunWatch& watch) -> Result<std::vector<inference::Value>> {
-        auto results = programs.run(std::string(), inputs, specialise, watch.progress, watch.profile);
+        auto tensors = inference::tensors_of(inputs);
+        if (!tensors) return fail(std::move(tensors.error()));
+        auto results = programs.run(std::string(), *tensors, specialise, watch.progress, watch.profile);
         if (!results) return fail(std::move(results.error()));
         return inference::values_of(std::move(*results));
     };
@@ -137,22 +139,41 @@ Session::Session(std::vector<Port> in, std::vector<Port> out, inference::Special
 
 Session::Given Session::given(const nb::dict& feeds) const {
     Given given;
-    std::map<std::string, TensorData> by_name;
+    std::map<std::string, TensorData> by_name;  // of a list nothing
+    std::map<std::string, inference::Value> lists;
     for (auto [key, value] : feeds) {
         std::string name = nb::cast<std::string>(nb::str(key));
-        given.arrays.push_back(array_of(value, name));
-        by_name.insert_or_assign(name, given.arrays.back().tensor);
         given.objects.insert_or_assign(name, nb::borrow(value));
+        const bool is_list = std::ranges::any_of(inputs, [&](const Port& port) {
+            return port.name == name && (port.dtype == "sequence" || port.dtype == "optional");
+        });
+        TensorData& tensor = by_name[name];
+        if (is_list && (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value))) {
+            std::vector<inference::Value> elements;
+            for (nb::handle element : value) {
+                given.arrays.push_back(array_of(element, name));
+                elements.push_back(inference::Value::of(given.arrays.back().tensor));
+            }
+            lists.insert_or_assign(name, inference::Value::of_list(std::move(elements)));
+        } else if (is_list && value.is_none()) {
+            lists.insert_or_assign(name, inference::Value());
+        } else {
+            given.arrays.push_back(array_of(value, name));
+            tensor = given.arrays.back().tensor;
+        }
     }
     auto arranged = value_or_raise(inference::arrange(names_of(inputs), by_name));
     Diagnostics missing;
     for (size_t i = 0; i < inputs.size(); i++) {
         if (!inputs[i].is_read) continue;
-        if (!arranged[i]) {
+        const auto list = lists.find(inputs[i].name);
+        if (list != lists.end()) {
+            given.values.push_back(list->second);
+        } else if (!arranged[i]) {
             missing.push_back(inference::missing_input(inputs[i].name, type_text(inputs[i])));
             missing.back().remedy = fmt::format("add {{'{}': array}} to what run is given", inputs[i].name);
         } else {
-            given.tensors.push_back(*arranged[i]);
+            given.values.push_back(inference::Value::of(*arranged[i]));
         }
     }
     if (!missing.empty()) raise(missing);
@@ -168,13 +189,13 @@ nb::list Session::run(const std::optional<std::vector<std::string>>& names, cons
     for (const auto& [output, input] : donations_) {
         const std::string& name = inputs[static_cast<size_t>(input)].name;
         const nb::object& object = given.objects.at(name);
-        check_writable(object, given.tensors[static_cast<size_t>(input)], name);
+        check_writable(object, *given.values[static_cast<size_t>(input)].tensor, name);
         overwritten.emplace(static_cast<size_t>(output), object);
     }
     std::vector<runtime::LaunchTime> launches;
     auto* timed = profile.is_none() ? nullptr : &launches;
     auto results = watched(std::move(progress), calls_,
-                           [&](Progress& told) { return run_(programs_, given.tensors, {&told, timed}); });
+                           [&](Progress& told) { return run_(programs_, given.values, {&told, timed}); });
     if (!results) raise(results.error());
     for (const runtime::LaunchTime& launch : launches) profile.attr("append")(time_of(launch));
     warn(notes_of(programs_));

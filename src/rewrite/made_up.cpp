@@ -34,12 +34,6 @@ MadeUpUses::MadeUpUses(const Template& metakernel, const Library& library, bool 
     begin();
 }
 
-bool MadeUpUses::need_value(const std::string& input) {
-    if (!metakernel_.input(input) || !valued_.insert(input).second) return false;
-    begin();
-    return true;
-}
-
 void MadeUpUses::fix(const std::string& parameter, StaticValue value) {
     fixed_.insert_or_assign(parameter, std::move(value));
     begin();

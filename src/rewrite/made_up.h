@@ -33,8 +33,6 @@ public:
     // What the last one failed with.
     void failed(const Diagnostics& problems);
     std::vector<Chance> chances_of(const MadeUpUse& use);
-    // An input's value must be known from now on; the uses begin anew. False if it is so already.
-    bool need_value(const std::string& input);
     // All uses from now on have this value; the uses begin anew.
     void fix(const std::string& parameter, StaticValue value);
     // Why the last one that did not fit did not.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rewrite/made_up_values.h"
 #include "symbolic/session.h"
 
 namespace heddle::rewrite {
@@ -41,8 +42,13 @@ AppliedUse::AppliedUse(const Template& metakernel, const Library& library, const
             for (size_t i = 0; i < made->second.size(); ++i)
                 tensors.push_back(state_->session.add_input(
                     input.variadic ? fmt::format("{}[{}]", input.name, i) : input.name, made->second[i]));
-        if (const auto value = use.values.find(input.name); value != use.values.end() && !tensors.empty())
+        const auto value = use.values.find(input.name);
+        if (value != use.values.end() && !tensors.empty())
             state_->session.offer_value(tensors[0], value->second.clone());
+        else  // what parts decide by follows from values, of which ones are as good as any
+            for (TensorId tensor : tensors)
+                if (auto ones = value_for(state_->session.graph().tensor(tensor).type, 1, {}))
+                    state_->session.offer_value(tensor, std::move(*ones));
         if (tensors.empty())
             state_->arguments.emplace_back();
         else if (input.variadic)

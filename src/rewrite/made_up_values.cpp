@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "symbolic/environment_state.h"
+#include "zspace/checked.h"
 
 namespace heddle::rewrite {
 namespace {
@@ -108,7 +109,11 @@ std::vector<StaticValue> values_of(const Template& metakernel, const ParameterTy
 std::optional<TensorData> value_for(const TensorType& type, size_t candidate, const std::vector<int64_t>& shape) {
     const std::vector<int64_t> extents = type.extents();
     int64_t count = 1;
-    for (int64_t extent : extents) count *= extent;
+    for (int64_t extent : extents) {
+        const auto product = extent < 0 ? std::nullopt : checked_multiply(count, extent);
+        if (!product) return std::nullopt;
+        count = *product;
+    }
     if (count > largest_folded) return std::nullopt;
     TensorData data(type.dtype, extents);
     const auto rank = static_cast<int64_t>(shape.size());

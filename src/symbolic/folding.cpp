@@ -13,14 +13,7 @@
 namespace heddle {
 
 std::optional<double> cheap_work(const Body& body) {
-    constexpr int64_t largest_work = 1 << 22;  // points times reduced extents
-    int64_t points = 1;
-    for (const Variable& variable : body.variables) {
-        auto product = checked_multiply(points, std::max<int64_t>(variable.extent.number(), 1));
-        if (!product || *product > largest_work) return std::nullopt;
-        points = *product;
-    }
-    constexpr double most_operations = 1 << 26;
+    constexpr double most_operations = 1 << 24;
     const double work = scalar_operations(body);
     return work <= most_operations ? std::optional(work) : std::nullopt;
 }

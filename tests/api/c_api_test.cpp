@@ -84,6 +84,10 @@ TEST(EmbeddingInC, NullPointersAreRefusedByName) {
     heddle_executable* executable = nullptr;
     expect_refused("'inputs'",
                    [&](heddle_error** e) { return heddle_model_compile(model, nullptr, 1, nullptr, &executable, e); });
+    expect_refused("'model'",
+                   [&](heddle_error** e) { return heddle_model_run(nullptr, nullptr, 0, nullptr, nullptr, 0, e); });
+    expect_refused("'inputs'",
+                   [&](heddle_error** e) { return heddle_model_run(model, nullptr, 1, nullptr, nullptr, 0, e); });
     expect_refused("'executable'",
                    [&](heddle_error** e) { return heddle_model_compile(model, nullptr, 0, nullptr, nullptr, e); });
     expect_refused("'executable'",

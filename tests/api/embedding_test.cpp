@@ -144,6 +144,28 @@ TEST(Embedding, AValueThatDecidesAShapeBelongsToTheExecutable) {
     EXPECT_TRUE(model.compile_named(named)) << "what nothing reads may be left out";
 }
 
+TEST(Embedding, ALoopRunsForInputsOfAnySizes) {
+    const Model model = parsed(tests::runtime(), doubling_model());
+    for (int64_t trips : {0, 3, 1}) {
+        const std::vector<float> x{1, 2, 3};
+        const Tensors inputs{Tensor::of(x.data(), {3}), Tensor::of(&trips, {})};
+        const Tensors results = model.run(inputs).value();
+        ASSERT_EQ(results.at(0).shape(), (std::vector<int64_t>{3 << trips}));
+        for (int64_t i = 0; i < 3 << trips; i++) EXPECT_EQ(results[0].as<float>()[i], static_cast<float>(i % 3 + 1));
+        const auto executable = model.compile(inputs);
+        ASSERT_FALSE(executable);
+        EXPECT_EQ(executable.error().code(), "onnx.step");
+    }
+    EXPECT_EQ(model.run({Tensor::of(static_cast<const float*>(nullptr), {0})}).error().code(), "api.count");
+}
+
+TEST(Embedding, AnOutputThatIsAListIsRefused) {
+    const Model model = parsed(tests::runtime(), doubling_model(true));
+    const std::vector<float> x{1, 2, 3};
+    const int64_t trips = 2;
+    EXPECT_EQ(model.run({Tensor::of(x.data(), {3}), Tensor::of(&trips, {})}).error().code(), "api.list");
+}
+
 TEST(Embedding, ErrorsAreValuesWithTextAndData) {
     const Runtime runtime = tests::runtime();
     const auto missing = runtime.load("no/such/model.onnx");

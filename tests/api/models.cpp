@@ -113,6 +113,23 @@ std::string weighted_model() {
     return text.bytes();
 }
 
+std::string doubling_model(bool gives_list) {
+    const std::vector<onnx::NodeText> body{
+        {"Concat", {"before", "before"}, {"after"}, {onnx::integer_attribute("axis", 0)}},
+        {"SequenceInsert", {"list", "after"}, {"longer"}},
+        {"Identity", {"condition"}, {"goes_on"}}};
+    onnx::ModelText model{
+        .nodes = {{"SequenceEmpty", {}, {"empty"}},
+                  {"Loop",
+                   {"trips", "", "x", "empty"},
+                   {"y", "all"},
+                   {onnx::graph_attribute("body", body, {"goes_on", "after", "longer"},
+                                          {"i", "condition", "before", "list"})}}},
+        .inputs = {{"x", {"n"}}, {"trips", {}, 7}},
+        .outputs = {{gives_list ? "all" : "y", {"m"}}}};
+    return model.bytes();
+}
+
 std::string one_node_of(const std::string& operator_type) {
     ModelText text;
     text.inputs = {{"x", {"4"}}};

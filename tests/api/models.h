@@ -25,6 +25,8 @@ std::string reshape_model();
 std::string table_model();
 // y = x[3] + w[3], where w is an input that has the value 1, 2, 3.
 std::string weighted_model();
+// y[n 2^trips] = x[n] with itself behind it, `trips` times; or the list of all on the way.
+std::string doubling_model(bool gives_list = false);
 std::string one_node_of(const std::string& operator_type);
 
 }  // namespace heddle::tests

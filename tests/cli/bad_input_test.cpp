@@ -69,6 +69,23 @@ TEST_F(BadInput, programs_that_cannot_be_exported) {
     expect_error({"compile", model_, "-o", model_ + "/out", "--bind", "batch=1"}, "artefact.folder", {"out"});
 }
 
+TEST_F(BadInput, options_of_one_graph_for_a_model_in_stages) {
+    ModelWriter list;
+    list.inputs = {{"x", {"n"}}};
+    list.outputs = {{"y", {"m"}}};
+    list.node("SequenceConstruct", {"x", "x"}, {"list"});
+    list.node("ConcatFromSequence", {"list"}, {"y"});
+    const std::string model = write("list.onnx", list.bytes());
+    const std::vector<std::string> run{"run", model, "--random", "1", "--bind", "n=3", "--output-dir", path("out")};
+    EXPECT_EQ(heddle(run).status, 0) << heddle(run).errors;
+    auto with_profile = run;
+    with_profile.insert(with_profile.end(), {"--profile", path("profile.json")});
+    expect_error(with_profile, "cli.stages", {"--profile"});
+    expect_error({"run", model, "--random", "1"}, "onnx.unbound_dimension", {"'n'"});
+    expect_error({"run", model, "--input", "list=" + array("a.npy", DType::float32, {3})}, "inference.unknown_input");
+    expect_error({"compile", model, "--bind", "n=3", "-o", path("out2")}, "onnx.step");
+}
+
 TEST_F(BadInput, more_memory_than_there_is) {
     for (const char* backend : {"cpu", "reference"}) {
         expect_error({"run", model_, "--random", "1", "--bind", "batch=1000000000000", "--backend", backend, "--work",

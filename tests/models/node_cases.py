@@ -104,7 +104,49 @@ def blocks(r):
     return {"input": [1, 2 * block * block, 2 * block, 3 * block]}, {"blocksize": block}, 2
 
 
-SHAPES = {"Conv": conv, "ConvTranspose": conv_transpose, "ConvInteger": None, "MaxPool": pool, "AveragePool": pool, "LpPool": pool,
+def compress(r):
+    shape = _shape(r) or [3]
+    return {"input": shape, "condition": [int(r.integers(0, min(shape) + 1))]}, {}, 2
+
+
+def boxes(r):
+    batch, classes, count = (int(size) for size in r.integers(1, 6, 3))
+    return {"boxes": [batch, count, 4], "scores": [batch, classes, count], "iou_threshold": [1], "score_threshold": [1]}, {}, 2
+
+
+def regions(r):
+    count = int(r.integers(0, 5))
+    return {"X": [1, *(int(size) for size in r.integers(1, 6, 3))], "rois": [count, 4], "batch_indices": [count]}, {}, 2
+
+
+def regions_of_max(r):
+    return {"X": [10, *(int(size) for size in r.integers(1, 6, 3))], "rois": [int(r.integers(1, 5)), 5]}, \
+        {"pooled_shape": [int(size) for size in r.integers(1, 4, 2)]}, 2
+
+
+def affine(r):
+    rank = int(r.integers(2, 4))
+    return {"theta": [2, rank, rank + 1], "size": [rank + 2]}, {}, rank
+
+
+def deformed(r):
+    shapes, attributes, rank = conv(r)
+    batch, channels, *image = shapes["X"]
+    while len(image) < 2:
+        image, shapes["W"] = [*image, 3], [*shapes["W"], 1]
+    window = shapes["W"][2:]
+    out = [max(size - k + 1, 1) for size, k in zip(image, window)]
+    shapes |= {"X": [batch, channels, *image], "offset": [batch, 2 * math.prod(window), *out], "mask": [batch, math.prod(window), *out]}
+    return shapes, {**attributes, "offset_group": 1, "pads": [0] * 4, "strides": [1, 1], "dilations": [1, 1], "kernel_shape": window}, 2
+
+
+def squares(r):
+    size = int(r.integers(1, 6))
+    return {"X": [*(int(size) for size in r.integers(1, 4, r.integers(0, 3))), size, size]}, {}, 2
+
+
+SHAPES = {"Compress": compress, "NonMaxSuppression": boxes, "RoiAlign": regions, "MaxRoiPool": regions_of_max, "AffineGrid": affine,
+          "DeformConv": deformed, "Det": squares, "Conv": conv, "ConvTranspose": conv_transpose, "ConvInteger": None, "MaxPool": pool, "AveragePool": pool, "LpPool": pool,
           "BatchNormalization": spatial, "InstanceNormalization": spatial, "GroupNormalization": spatial, "MatMul": matmul,
           "Gemm": gemm, "DepthToSpace": blocks, "SpaceToDepth": blocks, "LRN": spatial, "GlobalAveragePool": spatial,
           "GlobalMaxPool": spatial, "GlobalLpPool": spatial}
@@ -132,7 +174,7 @@ def values(r, kind, shape):
     return np.asarray(r.integers(low, 10, shape)).astype(dtype)
 
 
-def constant(r, operator, name, shape, rank):
+def constant(r, operator, name, shape, rank, shapes):
     """A value for inputs that speak of shapes and places; nothing for others."""
     length = max(rank, 1)
     if name in ("axes",):
@@ -155,6 +197,15 @@ def constant(r, operator, name, shape, rank):
         count = min(rank, 2)
         return np.asarray({"starts": r.integers(-3, 3, count), "ends": r.integers(-1, 9, count),
                            "steps": r.choice([1, 1, 2, -1, -2], count)}[name], np.int64)
+    if operator == "AffineGrid" and name == "size":
+        return np.asarray([shape[0], 1, *r.integers(1, 5, shape[1])], np.int64)
+    if name == "batch_indices":
+        return np.zeros(shapes["batch_indices"], np.int64)
+    if name == "max_output_boxes_per_class":
+        return np.asarray([int(r.choice([0, 1, 3, 2**40]))], np.int64)
+    if operator == "MelWeightMatrix":
+        return np.asarray({"num_mel_bins": r.integers(0, 12), "dft_length": r.integers(1, 64), "sample_rate": 8192, "lower_edge_hertz": r.integers(0, 9),
+                           "upper_edge_hertz": 2048}[name])
     if name == "K":
         return np.asarray([int(r.integers(0, 3))], np.int64)
     if name == "depth":
@@ -263,6 +314,10 @@ def undefined(case):
         return "a number outside the range of the type"
     if case.operator == "LayerNormalization" and _leaves_little(case):
         return "what is left of a variance less nearly as much"
+    if case.operator == "AffineGrid" and case.attributes.get("align_corners") and (case.inputs["size"][2:] == 1).any():
+        return "corners of one element: it is at -1 in the reference, at 1 in ONNX Runtime, at 0 in PyTorch"
+    if case.operator == "NonZero" and case.inputs["X"].ndim == 0:
+        return "ONNX Runtime takes a scalar for a list of one; ONNX says that it has no coordinate"
     same = case.attributes.get("auto_pad", "NOTSET").startswith("SAME")
     if same and max(case.attributes.get("strides", [1])) > 1 and case.operator == "Conv":
         return "padding below zero where strides are longer than windows: each runtime crops elsewhere"
@@ -321,7 +376,7 @@ def draw(r, names=None, wildness=0.1):
         variadic = formal.option == defs.OpSchema.FormalParameterOption.Variadic
         for copy in range(int(r.integers(1, 4)) if variadic else 1):
             name = f"{formal.name}{copy}" if variadic else formal.name
-            value = constant(r, operator, formal.name, shape, len(shape)) if number or operator == "ConstantOfShape" else None
+            value = constant(r, operator, formal.name, shape, len(shape), shapes) if number or operator in ("ConstantOfShape", "MelWeightMatrix") else None
             if value is not None:
                 inputs[name] = value.astype(DTYPES[kind])
                 constants.append(name)
@@ -347,6 +402,8 @@ def draw(r, names=None, wildness=0.1):
     if r.random() < 0.3:  # what the standard says by itself, as some exporters write it
         attributes = {**defaults(schema), **attributes}
     tolerance = 3e-2 if "bfloat16" in kinds.values() else 3e-3 if "float16" in kinds.values() else 2e-5
+    if operator == "RoiAlign":  # ONNX Runtime adds all samples of a bin one after another
+        tolerance = max(tolerance, 2e-4)
     if operator == "Gelu" and inputs["X"].dtype == np.float32:
         tolerance = max(tolerance, _left_by_erf(inputs["X"]))
     return cases.Case(operator, opset, inputs, attributes, outputs, tuple(constants), tolerance)

@@ -38,7 +38,7 @@ extern "C" {
    name, too. The minor number grows with what is added: functions, and members at the end of structs that begin with
    `size`. A library serves programs that were compiled with its major number, and its minor number or an older one. */
 #define HEDDLE_API_MAJOR 1u
-#define HEDDLE_API_MINOR 0u
+#define HEDDLE_API_MINOR 1u
 #define HEDDLE_API_VERSION (HEDDLE_API_MAJOR << 16 | HEDDLE_API_MINOR)
 
 HEDDLE_API uint32_t heddle_api_version(void); /* the library's */
@@ -215,6 +215,13 @@ typedef struct heddle_executable heddle_executable;
 HEDDLE_API heddle_status heddle_model_compile(heddle_model* model, const heddle_tensor* inputs, size_t input_count,
                                               const heddle_progress* progress, heddle_executable** executable,
                                               heddle_error** error);
+/* Runs the model for inputs of any sizes, in order, with memory: what is compiled for it is kept, and holds for other sizes, too.
+   A model whose sizes, branches or loops follow from data runs only so; it has no executable (onnx.step, onnx.open_branch).
+   `outputs` has room for output_count pointers, one an output of the model (of a program of calls, one a result); each
+   becomes a tensor of the caller. Calls for one model run one after another. Since 1.1. */
+HEDDLE_API heddle_status heddle_model_run(heddle_model* model, const heddle_tensor* inputs, size_t input_count,
+                                          const heddle_progress* progress, heddle_managed_tensor** outputs,
+                                          size_t output_count, heddle_error** error);
 HEDDLE_API void heddle_executable_release(heddle_executable* executable);
 
 HEDDLE_API size_t heddle_executable_input_count(const heddle_executable* executable);

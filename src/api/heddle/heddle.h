@@ -356,11 +356,17 @@ public:
         if (!in) return in.error();
         return compile(*in, on_progress);
     }
-    // Compiles if these shapes are new, and runs.
-    Result<Tensors> run(const Tensors& inputs) const {
-        auto executable = compile(inputs);
-        if (!executable) return executable.error();
-        return executable->run(inputs);
+    // For inputs of any sizes; what is compiled for it is kept. `outputs`: how many a program of calls has.
+    Result<Tensors> run(const Tensors& inputs, size_t outputs = 1) const {
+        const auto in = detail::c_tensors(inputs);
+        if (const size_t known = heddle_model_output_count(get())) outputs = known;
+        std::vector<heddle_managed_tensor*> made(outputs);
+        auto done = detail::call(heddle_model_run, get(), in.data(), in.size(),
+                                 static_cast<const heddle_progress*>(nullptr), made.data(), made.size());
+        if (!done) return done.error();
+        Tensors results;
+        for (heddle_managed_tensor* tensor : made) results.push_back(Tensor::take(tensor));
+        return results;
     }
 
     heddle_model* get() const { return handle_.get(); }

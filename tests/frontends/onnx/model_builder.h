@@ -97,10 +97,11 @@ inline Message tensor_attribute(const std::string& name, const Message& tensor) 
     return Message().text(1, name).part(5, tensor).number(20, 4);
 }
 
-// A graph within a node: nodes and the names of its outputs.
+// A graph within a node: nodes and the names of its outputs and inputs.
 inline Message graph_attribute(const std::string& name, const std::vector<NodeText>& nodes,
-                               const std::vector<std::string>& outputs) {
+                               const std::vector<std::string>& outputs, const std::vector<std::string>& inputs = {}) {
     Message graph;
+    for (const auto& input : inputs) graph.part(11, Message().text(1, input));
     for (const auto& node : nodes) graph.part(1, node.message());
     graph.text(2, name);
     for (const auto& output : outputs) graph.part(12, Message().text(1, output));

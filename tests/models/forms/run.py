@@ -24,7 +24,7 @@ from onnx import numpy_helper
 
 import case as cases
 
-PARTS = ("attention", "early", "microsoft", "normalisation", "pooling", "quantisation", "recurrent", "resize")
+PARTS = ("attention", "data_sizes", "early", "microsoft", "normalisation", "pooling", "quantisation", "recurrent", "resize")
 
 
 def heddle(binary, path, case):

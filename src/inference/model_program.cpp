@@ -1,0 +1,39 @@
+#include "inference/model_program.h"
+
+namespace heddle::inference {
+
+StagedModel* ModelProgram::staged(bool make) {
+    const std::lock_guard lock(mutex_);
+    if (!staged_ && make) staged_ = std::make_unique<StagedModel>(model_, library_, compiled_by(programs_), bindings_);
+    return staged_.get();
+}
+
+Result<std::vector<Value>> ModelProgram::run_as_graph(const std::vector<Value>& inputs, const RunWatch& watch) {
+    const auto tensors = tensors_of(inputs);
+    if (!tensors) return fail(tensors.error());
+    const Specialise made = [&](const std::vector<TensorData>& given, Progress* progress) -> Result<Graph> {
+        auto graph = specialise_(given, progress);
+        if (graph && may_be_staged_ && holds_for_little(*graph))
+            return fail(Diagnostic{.code = "onnx.open_branch", .summary = "many values of inputs decide"});
+        return graph;
+    };
+    auto results = programs_.run(std::string(), *tensors, made, watch.progress, watch.profile);
+    if (!results) return fail(std::move(results.error()));
+    return values_of(std::move(*results));
+}
+
+// Once in stages, always in stages.
+Result<std::vector<Value>> ModelProgram::run(const std::vector<Value>& inputs, const RunWatch& watch) {
+    StagedModel* stages = staged(false);
+    if (!stages) {
+        auto results = run_as_graph(inputs, watch);
+        if (results || !may_be_staged_ || !needs_stages(results.error())) return results;
+        stages = staged(true);
+    }
+    std::vector<Value> values;
+    size_t next = 0;
+    for (const bool read : onnx::read_inputs(model_)) values.push_back(read ? inputs[next++] : Value());
+    return stages->run(std::move(values), watch);
+}
+
+}  // namespace heddle::inference
