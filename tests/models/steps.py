@@ -7,6 +7,7 @@ errors that say what is wrong.
 TITLE is a part of a case's title.
 """
 import argparse
+import collections
 import importlib
 import pathlib
 import sys
@@ -20,7 +21,7 @@ import onnxruntime
 
 import report
 
-KINDS = ("loops", "branches", "scans", "functions", "lists", "sizes", "networks")
+KINDS = ("loops", "branches", "scans", "functions", "lists", "sizes", "counts", "networks", "plans")
 
 
 def difference(found, wanted, tolerance):
@@ -49,7 +50,8 @@ def wrong(heddle, case):
         reference = onnxruntime.InferenceSession(model, quiet(), providers=["CPUExecutionProvider"])
         peer = lambda **feeds: reference.run(None, feeds)
     problems = []
-    session = heddle.InferenceSession(model, threads=1)
+    begun = collections.Counter()
+    session = heddle.InferenceSession(model, threads=1, progress=lambda stage, done, *_: begun.update([stage] * (done == 0)))
     for feeds in case.feeds:
         wanted = peer(**feeds)
         try:
@@ -59,6 +61,8 @@ def wrong(heddle, case):
             problem = str(error)
         if problem:
             problems.append(f"{text_of(feeds)}: {problem}")
+    if case.plans is not None and begun["plan"] > case.plans:
+        problems.append(f"{begun['plan']} plans instead of at most {case.plans}")
     return "\n".join(problems)
 
 

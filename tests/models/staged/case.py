@@ -16,6 +16,7 @@ class Case:
     opset: int = 18
     weights: dict = dataclasses.field(default_factory=dict)  # initializers that the text has no place for
     tolerance: float = 1e-5
+    plans: int | None = None  # at most so many are made for all feeds together
     truth: Callable | None = None  # the results for the feeds, where ONNX Runtime refuses what the standard allows, or is wrong
 
     def model(self):
