@@ -138,6 +138,18 @@ g (float[n] x, int64 trips) => (float[t] sums) <int64 two = {2}, int64 zero = {0
   }> (trips, "")
 }""", NONE),
 
+    Case("a branch reads a list and what follows from sizes", """
+g (float[n] x) => (float[k] y, float z) <float zero = {0}> {
+  sum = ReduceSum <keepdims = 0> (x)
+  c = Greater(sum, zero)
+  l = SequenceConstruct(x, x)
+  size = Size(x)
+  count = Cast <to = 1> (size)
+  r, z = If <then_branch = t () => (seq(float[n]) a, float b) { a = Identity(l) b = Identity(count) },
+             else_branch = e () => (seq(float[n]) a, float b) { h = Neg(x) a = SequenceInsert(l, h) b = Neg(count) }> (c)
+  y = ConcatFromSequence <axis = 0> (r)
+}""", [{"x": real(n) + shift} for n, shift in ((5, 3), (5, -3), (7, 4), (1, -9))]),
+
     Case("a list of integers", """
 g (int64[n] x, int64 trips) => (int64[k] y, seq(int64[n]) l) {
   e = SequenceEmpty <dtype = 7> ()
