@@ -33,8 +33,10 @@ struct DimensionPattern {
 
 struct StagedGraph::Continuation {
     std::string name;
+    std::vector<onnx::OnnxNode> rest;          // all
     std::vector<onnx::OnnxNode> steps, nodes;  // those run first, then a stage of these begins
-    bool is_split = false;                     // until then all are `nodes`
+    bool is_split = false;                     // into steps and nodes: when it first runs
+    std::set<std::string> lists;               // values that are no tensors, for which it is split
     std::set<std::string> asked;               // values by which it is decided
     std::set<std::string> needed;              // all that is read from here on
     std::vector<std::string> reads;            // by `nodes`, and made by none of them
@@ -67,7 +69,7 @@ StagedGraph::StagedGraph(const Staging& staging, const onnx::OnnxGraph& graph, S
 // Each value that is read is given, or some node makes it.
 Result<void> StagedGraph::check_reads(const NamedValues& values) const {
     std::set<std::string> made;
-    for (const onnx::OnnxNode& node : first_->nodes) made.insert(node.outputs.begin(), node.outputs.end());
+    for (const onnx::OnnxNode& node : first_->rest) made.insert(node.outputs.begin(), node.outputs.end());
     Diagnostics problems;
     const auto check = [&](const std::string& name, const std::string& who) {
         if (made.contains(name) || values.contains(name) || initializer(name)) return;
@@ -76,7 +78,7 @@ Result<void> StagedGraph::check_reads(const NamedValues& values) const {
                             .remedy = "the model is not valid: export it again",
                             .params = {{"file", staging_.model.path}, {"value", name}}});
     };
-    for (const onnx::OnnxNode& node : first_->nodes) {
+    for (const onnx::OnnxNode& node : first_->rest) {
         for (const std::string_view name : onnx::reads_of(node))
             check(std::string(name), fmt::format("node '{}'", node.label()));
     }
@@ -108,8 +110,9 @@ std::optional<Value> StagedGraph::value_of(const std::string& name, const NamedV
 }
 
 // The same rest is the same continuation.
-StagedGraph::Continuation* StagedGraph::follow(std::vector<onnx::OnnxNode> nodes, std::set<std::string> asked) {
-    std::string key;
+StagedGraph::Continuation* StagedGraph::follow(std::vector<onnx::OnnxNode> nodes, std::set<std::string> asked,
+                                               const std::string& lists) {
+    std::string key = lists;
     for (const onnx::OnnxNode& node : nodes) key += fmt::format("{} = {}\n", fmt::join(node.outputs, ","), node.name);
     key += fmt::format("asked {}", fmt::join(asked, ","));
     auto& known = continuations_[key];
@@ -119,9 +122,22 @@ StagedGraph::Continuation* StagedGraph::follow(std::vector<onnx::OnnxNode> nodes
     known->needed = outputs_;
     known->needed.insert(asked.begin(), asked.end());
     for (const onnx::OnnxNode& node : nodes) add_reads(node, known->needed);
-    known->nodes = std::move(nodes);
+    known->rest = std::move(nodes);
     known->asked = std::move(asked);
     return known.get();
+}
+
+// An optional that is there in one run may be absent in another: then other nodes are steps.
+StagedGraph::Continuation* StagedGraph::fitting(Continuation& at, const NamedValues& values) {
+    std::set<std::string> lists;
+    for (const auto& [name, value] : values) {
+        if (!value.tensor && at.needed.contains(name)) lists.insert(name);
+    }
+    Continuation* fits = !at.is_split || at.lists == lists
+                             ? &at
+                             : follow(at.rest, at.asked, fmt::format("lists {}\n", fmt::join(lists, ",")));
+    fits->lists = std::move(lists);
+    return fits;
 }
 
 Result<std::vector<Value>> StagedGraph::run(NamedValues values, const RunWatch& watch) {
@@ -131,6 +147,7 @@ Result<std::vector<Value>> StagedGraph::run(NamedValues values, const RunWatch& 
     }
     for (Continuation* at = first_; at;) {
         if (is_cancelled(watch.progress)) return cancelled();
+        at = fitting(*at, values);
         if (auto done = run_steps(*at, values, watch); !done) return fail(std::move(done.error()));
         if (at->nodes.empty()) break;
         auto next = run_stage(*at, values, watch);
@@ -188,7 +205,7 @@ Result<void> StagedGraph::run_steps(Continuation& at, NamedValues& values, const
         return {};
     }
     std::vector<onnx::OnnxNode> steps, others;
-    for (const onnx::OnnxNode& node : at.nodes) {
+    for (const onnx::OnnxNode& node : at.rest) {
         bool is_there = true, reads_list = false;
         for (const std::string_view name : onnx::reads_of(node)) {
             const auto value = value_of(std::string(name), values);
@@ -347,12 +364,13 @@ Result<Graph> StagedGraph::import(Continuation& at, const Inputs& inputs, const 
         return onnx::import_stage(part, staging_.library, options, stage);
     }();
     if (!imported) return fail(std::move(imported.error()));
-    auto graph = end_stage(at, std::move(*imported), inputs);
+    auto graph = end_stage(at, std::move(*imported), inputs, values);
     if (graph) graph->facts = std::move(facts);
     return graph;
 }
 
-Result<Graph> StagedGraph::end_stage(Continuation& at, onnx::ImportedStage stage, const Inputs& inputs) {
+Result<Graph> StagedGraph::end_stage(Continuation& at, onnx::ImportedStage stage, const Inputs& inputs,
+                                     const NamedValues& values) {
     const size_t asked = at.asked.size();
     const auto is_input = [&](const std::string& name) { return std::ranges::find(inputs.names, name) != inputs.names.end(); };
     for (const std::string& name : stage.asked) {
@@ -362,7 +380,9 @@ Result<Graph> StagedGraph::end_stage(Continuation& at, onnx::ImportedStage stage
         at.needed.insert(at.asked.begin(), at.asked.end());
         return fail(Diagnostic{.code = again, .summary = "values of inputs decide"});
     }
-    if (stage.results.empty() && stage.rest.size() >= at.nodes.size() && !stage.has_written) {
+    const bool knows_more =
+        std::ranges::any_of(stage.results, [&](const std::string& name) { return !values.contains(name); });
+    if (!knows_more && stage.rest.size() >= at.nodes.size() && !stage.has_written) {
         Diagnostics waiting = std::move(stage.waiting);
         if (waiting.empty())
             waiting.push_back({.code = "inference.waiting",

@@ -159,9 +159,10 @@ Result<std::vector<Value>> run_loop(StepCall& call) {
     std::vector<Value> carried(call.inputs.begin() + std::min<std::ptrdiff_t>(2, std::ssize(call.inputs)),
                                call.inputs.end());
     const size_t count = carried.size();
-    if (body->inputs.size() != count + 2 || body->outputs.size() < count + 1)
-        return wrong_step(call, "the body does not fit what the loop carries",
-                          fmt::format("{} inputs, and at least {} outputs", count + 2, count + 1),
+    const size_t outputs = call.node.outputs.size() + 1;
+    if (body->inputs.size() != count + 2 || body->outputs.size() != outputs || outputs < count + 1)
+        return wrong_step(call, "the body does not fit the loop",
+                          fmt::format("{} inputs and {} outputs", count + 2, std::max(outputs, count + 1)),
                           fmt::format("{} and {}", body->inputs.size(), body->outputs.size()));
     std::vector<Stack> stacks;
     for (size_t i = count + 1; i < body->outputs.size(); i++) stacks.emplace_back(body->outputs[i]);
@@ -221,9 +222,9 @@ Result<std::vector<Value>> scan(StepCall& call) {
     const int64_t count = integer_of(call.node, "num_scan_inputs", 0);
     const auto inputs = std::ssize(call.inputs);
     if (!body || count < 1 || count > inputs || std::ssize(body->inputs) != inputs ||
-        std::ssize(body->outputs) < inputs - count)
-        return wrong_step(call, "the body does not fit the inputs",
-                          fmt::format("one input for each of {}, and at least {} outputs", inputs, inputs - count));
+        body->outputs.size() != call.node.outputs.size() || std::ssize(body->outputs) < inputs - count)
+        return wrong_step(call, "the body does not fit the node",
+                          fmt::format("{} inputs and {} outputs", inputs, call.node.outputs.size()));
     const auto state_count = static_cast<size_t>(inputs - count);
     std::vector<Value> states(call.inputs.begin(), call.inputs.begin() + (inputs - count));
     std::vector<Way> ways = ways_of(call.node, "scan_input", static_cast<size_t>(count));
