@@ -17,6 +17,7 @@ PARTS = {
     "peers": [BENCH / "peers.py"],
     "starts": [BENCH / "starts.py"],
     "decoder": [BENCH / "decoder.py"],
+    "sizes": [BENCH / "sizes.py"],
     "gallery": [BENCH / "gallery.py"],
     "training": [BENCH / "training.py"],
     "agreement": [BENCH / "training.py", "--agree"],

@@ -18,6 +18,8 @@ PARTS = {
     "exact": [BUILD / "exact_bodies", "--seed", 1, "--count", 100000],
     "exact-chains": [BUILD / "exact_bodies", "--chains"],
     "plans": ["env", "HEDDLE_TEST_COUNT=10000", BUILD / "test_plan", "--gtest_filter=Memory.live_buffers_share_no_bytes"],
+    "sizes": ["env", "HEDDLE_TEST_COUNT=10000", "HEDDLE_TEST_SEED=1000", BUILD / "test_inference", "--gtest_filter=RandomSizes.*"],
+    "sizes-models": [sys.executable, MODELS / "sizes.py"],
     "nodes": [sys.executable, MODELS / "random_nodes.py", "--count", 5000, "--seed", 1],
     "attributes": [sys.executable, MODELS / "random_nodes.py", "--attributes"],
     "computed-nodes": [sys.executable, MODELS / "random_nodes.py", "--computed", "--count", 5000, "--seed", 1],

@@ -15,7 +15,10 @@ _ANY_VENDOR = -1
 
 
 def onnx_type_text(dtype: str) -> str:
-    """`tensor(float)` of `float32`."""
+    """`tensor(float)` of `float32`, `seq(tensor(float))` of `sequence(float32)`."""
+    for kind, name in (("sequence", "seq"), ("optional", "optional")):
+        if dtype.startswith(kind + "("):
+            return f"{name}({onnx_type_text(dtype[len(kind) + 1:-1])})"
     return f"tensor({_ONNX_TYPES.get(dtype, dtype)})"
 
 
@@ -79,6 +82,8 @@ class OrtValue:
     """A tensor in the CPU's memory: a NumPy array whose memory stays where it is."""
 
     def __init__(self, array: np.ndarray) -> None:
+        if isinstance(array, list) or array is None:
+            _heddle.raise_option("an OrtValue", "a tensor: results that are lists are those of `run`", type(array).__name__)
         _heddle.dtype_name(array.dtype)  # refuses what is no tensor's type
         self._array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
 

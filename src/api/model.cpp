@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -71,10 +70,6 @@ Result<Model::Wanted> Model::wanted(std::span<const heddle_tensor> inputs) const
 
 namespace {
 
-bool same_value(const TensorData& a, const TensorData& b) {
-    return a.byte_size() == 0 || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.byte_size())) == 0;
-}
-
 bool fits(const Executable& executable, const std::vector<TensorData>& inputs) {
     const plan::Plan& plan = executable.program().plan();
     for (size_t i = 0; i < plan.input_types.size(); i++) {
@@ -82,7 +77,7 @@ bool fits(const Executable& executable, const std::vector<TensorData>& inputs) {
         const TensorType& type = plan.input_types[i];
         if (type.dtype != input.dtype() || type.extents() != input.shape()) return false;
         const auto decided = plan.decided.find(static_cast<int32_t>(i));
-        if (decided != plan.decided.end() && (!input.data() || !same_value(decided->second, input))) return false;
+        if (decided != plan.decided.end() && (!input.data() || !inference::same_value(decided->second, input))) return false;
     }
     return true;
 }

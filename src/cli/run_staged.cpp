@@ -83,7 +83,7 @@ Result<std::vector<inference::Value>> inputs_of(const onnx::OnnxModel& model, co
         } else if (!input.dtype) {
             // An optional that is not given is an empty value.
             auto elements = list_given(given, input.name);
-            if (input.type_text == "sequence" || !elements.empty())
+            if (input.type_text.starts_with("sequence") || !elements.empty())
                 values[i] = inference::Value::of_list(std::move(elements));
         } else if (is_read[i]) {
             auto type = type_of(input, *bound);

@@ -42,14 +42,24 @@ Interval IntegerRanges::of(Expr value) {
     return known_[value];
 }
 
+// Whatever size of its class a named one is.
+Interval IntegerRanges::in_class(const Interval& range) const {
+    const auto end = [&](const Size& size, bool is_low) -> Size {
+        if (!size.named()) return size;
+        const Interval ends = size.origin()->within_class(system_.representatives);
+        return is_low ? ends.low : ends.high;
+    };
+    return {end(range.low, true), end(range.high, false)};
+}
+
 // Its operands are known.
 Interval IntegerRanges::of_operation(Expr e) {
     if (is_float(e->dtype)) return {};
     const auto& parts = e->parts();
-    const Interval all = e->dtype == DType::int64 ? interval(e) : interval_of(e->dtype);
+    const Interval all = e->dtype == DType::int64 ? in_class(interval(e)) : interval_of(e->dtype);
     Interval found;
     if (e->kind == Kind::integer)
-        found = Interval::point(e->integer);
+        found = in_class(Interval::point(e->integer));
     else if (e->kind == Kind::cast)
         found = known_[parts[0]];
     else if (e->kind == Kind::select)

@@ -27,6 +27,7 @@ private:
         Interval values, changes;
     };
     static constexpr Interval nothing = {INT64_MAX, INT64_MIN};
+    Interval in_class(const Interval& range) const;
     Interval of_operation(Expr value);
     Interval of_sum(const Equation& equation);
     Interval of_state(TensorIndex tensor);

@@ -6,6 +6,7 @@
 #include "graph/complex.h"
 #include "graph/wide_sums.h"
 #include "zspace/checked.h"
+#include "zspace/size_class.h"
 
 namespace heddle::equations {
 namespace {

@@ -156,7 +156,7 @@ Box box_of_read(const SystemTensor& tensor, Expr read) {
     Box box;
     for (size_t d = 0; d < tensor.shape.size(); d++) {
         const Expr coordinate = read->parts()[d];
-        box.start.push_back(std::max<int64_t>(coordinate->low, 0));
+        box.start.push_back(greater(coordinate->low, 0));
         box.end.push_back(lesser(coordinate->high, tensor.shape[d] - 1) + 1);
     }
     return box;

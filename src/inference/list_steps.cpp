@@ -56,7 +56,17 @@ Value number(DType dtype, int64_t value) {
 }
 
 Answer make_empty(StepCall&) { return one(Value::of_list({})); }
-Answer make_list(StepCall& call) { return one(Value::of_list(call.inputs)); }
+
+std::unexpected<Diagnostics> other_type(const StepCall& call) {
+    return wrong_list(call, "elements of a list are of different types");
+}
+
+Answer make_list(StepCall& call) {
+    for (const Value& element : call.inputs) {
+        if (!same_kind(element, call.inputs[0])) return other_type(call);
+    }
+    return one(Value::of_list(call.inputs));
+}
 
 Answer length_of(StepCall& call) {
     const auto list = list_of(call, 0);
@@ -76,6 +86,7 @@ Answer insert(StepCall& call) {
     const auto list = list_of(call, 0);
     if (!list) return fail(list.error());
     if (!is_given(call, 1)) return wrong_list(call, "what is put into the list is not given");
+    if (!(*list)->empty() && !same_kind((**list)[0], call.inputs[1])) return other_type(call);
     const int64_t length = std::ssize(**list);
     // One place more than there are elements: behind the last.
     const bool behind = is_given(call, 2) && number_of(call.inputs[2]) == length;
@@ -181,8 +192,8 @@ Answer optional_element(StepCall& call) {
 
 // An `If` whose branches read lists.
 Answer branch(StepCall& call) {
-    const auto condition = call.inputs.empty() ? std::nullopt : number_of(call.inputs[0]);
-    const onnx::OnnxGraph* taken = condition ? onnx::branch_of(call.node, *condition != 0) : nullptr;
+    const auto condition = call.inputs.empty() ? std::nullopt : condition_of(call.inputs[0]);
+    const onnx::OnnxGraph* taken = condition ? onnx::branch_of(call.node, *condition) : nullptr;
     if (!taken) return wrong_step(call, "the condition is one truth value, and each branch a graph");
     return run_body(call, *taken, {});
 }

@@ -8,13 +8,26 @@ StagedModel* ModelProgram::staged(bool make) {
     return staged_.get();
 }
 
+// A value that decides has been another one before.
+bool ModelProgram::has_changed(const Graph& graph) {
+    const std::lock_guard lock(mutex_);
+    bool changed = false;
+    for (TensorId input : graph.inputs) {
+        const Tensor& tensor = graph.tensor(input);
+        if (!tensor.constant) continue;
+        const auto [known, is_new] = decided_.try_emplace(tensor.name, *tensor.constant);
+        changed = changed || !(is_new || same_value(known->second, *tensor.constant));
+    }
+    return changed;
+}
+
 Result<std::vector<Value>> ModelProgram::run_as_graph(const std::vector<Value>& inputs, const RunWatch& watch) {
     const auto tensors = tensors_of(inputs);
     if (!tensors) return fail(tensors.error());
     const Specialise made = [&](const std::vector<TensorData>& given, Progress* progress) -> Result<Graph> {
         auto graph = specialise_(given, progress);
-        if (graph && may_be_staged_ && holds_for_little(*graph))
-            return fail(Diagnostic{.code = "onnx.open_branch", .summary = "many values of inputs decide"});
+        if (graph && may_be_staged_ && (holds_for_little(*graph) || has_changed(*graph)))
+            return fail(Diagnostic{.code = "onnx.open_branch", .summary = "values of inputs decide"});
         return graph;
     };
     auto results = programs_.run(std::string(), *tensors, made, watch.progress, watch.profile);

@@ -1,6 +1,7 @@
 // A model for inputs of any sizes: as one graph where it is one, else in stages.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -28,6 +29,7 @@ public:
 private:
     Result<std::vector<Value>> run_as_graph(const std::vector<Value>& inputs, const RunWatch& watch);
     StagedModel* staged(bool make);
+    bool has_changed(const Graph& graph);
 
     const onnx::OnnxModel& model_;
     const Library& library_;
@@ -36,6 +38,7 @@ private:
     const Specialise specialise_;
     const bool may_be_staged_;
     std::mutex mutex_;
+    std::map<std::string, TensorData> decided_;  // by input, the first value that a graph was for
     std::unique_ptr<StagedModel> staged_;  // once it was found to be no one graph
 };
 

@@ -17,11 +17,6 @@
 namespace heddle::inference {
 namespace {
 
-bool same_value(const TensorData& a, const TensorData& b) {
-    if (a.byte_size() != b.byte_size()) return false;
-    return a.byte_size() == 0 || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.byte_size())) == 0;
-}
-
 // Before anything is compiled that no inputs would ever fit.
 Result<void> check(const Graph& graph, const std::vector<TensorData>& inputs) {
     std::vector<std::string> names;
@@ -34,6 +29,11 @@ Result<void> check(const Graph& graph, const std::vector<TensorData>& inputs) {
 }
 
 }  // namespace
+
+bool same_value(const TensorData& a, const TensorData& b) {
+    if (a.byte_size() != b.byte_size()) return false;
+    return a.byte_size() == 0 || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.byte_size())) == 0;
+}
 
 struct ProgramCache::Wanted {
     const std::string& key;

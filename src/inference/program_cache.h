@@ -17,6 +17,9 @@ namespace heddle::inference {
 // `progress` may be null.
 using Specialise = std::function<Result<Graph>(const std::vector<TensorData>& inputs, Progress* progress)>;
 
+// Whether their elements have the same bytes; of tensors of one type.
+bool same_value(const TensorData& a, const TensorData& b);
+
 // Of what programs keep beside the one that ran last.
 inline constexpr int64_t default_program_bytes = 512'000'000;
 

@@ -17,14 +17,10 @@ namespace {
 
 // The import found that more values decide than were known to: it is done again with these.
 constexpr const char* again = "inference.again";
-// A tensor of so many elements may decide by itself; of a larger one it is asked what is to be known of it.
-constexpr int64_t most_deciding = 6;
 
 void add_reads(const onnx::OnnxNode& node, std::set<std::string>& reads) {
     for (const std::string_view name : onnx::reads_of(node)) reads.emplace(name);
 }
-
-bool may_decide(const TensorData& data) { return data.shape().size() <= 1 && data.size() <= most_deciding; }
 
 }  // namespace
 
@@ -37,8 +33,10 @@ struct DimensionPattern {
 
 struct StagedGraph::Continuation {
     std::string name;
+    std::vector<onnx::OnnxNode> rest;          // all
     std::vector<onnx::OnnxNode> steps, nodes;  // those run first, then a stage of these begins
-    bool is_split = false;                     // until then all are `nodes`
+    bool is_split = false;                     // into steps and nodes: when it first runs
+    std::set<std::string> lists;               // values that are no tensors, for which it is split
     std::set<std::string> asked;               // values by which it is decided
     std::set<std::string> needed;              // all that is read from here on
     std::vector<std::string> reads;            // by `nodes`, and made by none of them
@@ -68,6 +66,27 @@ StagedGraph::StagedGraph(const Staging& staging, const onnx::OnnxGraph& graph, S
     first_ = follow(std::move(flat.nodes), {});
 }
 
+// Each value that is read is given, or some node makes it.
+Result<void> StagedGraph::check_reads(const NamedValues& values) const {
+    std::set<std::string> made;
+    for (const onnx::OnnxNode& node : first_->rest) made.insert(node.outputs.begin(), node.outputs.end());
+    Diagnostics problems;
+    const auto check = [&](const std::string& name, const std::string& who) {
+        if (made.contains(name) || values.contains(name) || initializer(name)) return;
+        problems.push_back({.code = "onnx.undefined_value",
+                            .summary = fmt::format("{} reads '{}', which nothing defines", who, name),
+                            .remedy = "the model is not valid: export it again",
+                            .params = {{"file", staging_.model.path}, {"value", name}}});
+    };
+    for (const onnx::OnnxNode& node : first_->rest) {
+        for (const std::string_view name : onnx::reads_of(node))
+            check(std::string(name), fmt::format("node '{}'", node.label()));
+    }
+    for (const std::string& output : outputs_) check(output, fmt::format("an output of {}", name_.empty() ? "the model" : "a body"));
+    if (!problems.empty()) return fail(std::move(problems));
+    return {};
+}
+
 StagedGraph::~StagedGraph() = default;
 
 StagedGraph& StagedGraph::within(const onnx::OnnxGraph& graph) {
@@ -91,8 +110,9 @@ std::optional<Value> StagedGraph::value_of(const std::string& name, const NamedV
 }
 
 // The same rest is the same continuation.
-StagedGraph::Continuation* StagedGraph::follow(std::vector<onnx::OnnxNode> nodes, std::set<std::string> asked) {
-    std::string key;
+StagedGraph::Continuation* StagedGraph::follow(std::vector<onnx::OnnxNode> nodes, std::set<std::string> asked,
+                                               const std::string& lists) {
+    std::string key = lists;
     for (const onnx::OnnxNode& node : nodes) key += fmt::format("{} = {}\n", fmt::join(node.outputs, ","), node.name);
     key += fmt::format("asked {}", fmt::join(asked, ","));
     auto& known = continuations_[key];
@@ -102,14 +122,32 @@ StagedGraph::Continuation* StagedGraph::follow(std::vector<onnx::OnnxNode> nodes
     known->needed = outputs_;
     known->needed.insert(asked.begin(), asked.end());
     for (const onnx::OnnxNode& node : nodes) add_reads(node, known->needed);
-    known->nodes = std::move(nodes);
+    known->rest = std::move(nodes);
     known->asked = std::move(asked);
     return known.get();
 }
 
+// An optional that is there in one run may be absent in another: then other nodes are steps.
+StagedGraph::Continuation* StagedGraph::fitting(Continuation& at, const NamedValues& values) {
+    std::set<std::string> lists;
+    for (const auto& [name, value] : values) {
+        if (!value.tensor && at.needed.contains(name)) lists.insert(name);
+    }
+    Continuation* fits = !at.is_split || at.lists == lists
+                             ? &at
+                             : follow(at.rest, at.asked, fmt::format("lists {}\n", fmt::join(lists, ",")));
+    fits->lists = std::move(lists);
+    return fits;
+}
+
 Result<std::vector<Value>> StagedGraph::run(NamedValues values, const RunWatch& watch) {
+    if (!is_checked_) {
+        if (auto fine = check_reads(values); !fine) return fail(std::move(fine.error()));
+        is_checked_ = true;
+    }
     for (Continuation* at = first_; at;) {
         if (is_cancelled(watch.progress)) return cancelled();
+        at = fitting(*at, values);
         if (auto done = run_steps(*at, values, watch); !done) return fail(std::move(done.error()));
         if (at->nodes.empty()) break;
         auto next = run_stage(*at, values, watch);
@@ -167,7 +205,7 @@ Result<void> StagedGraph::run_steps(Continuation& at, NamedValues& values, const
         return {};
     }
     std::vector<onnx::OnnxNode> steps, others;
-    for (const onnx::OnnxNode& node : at.nodes) {
+    for (const onnx::OnnxNode& node : at.rest) {
         bool is_there = true, reads_list = false;
         for (const std::string_view name : onnx::reads_of(node)) {
             const auto value = value_of(std::string(name), values);
@@ -310,7 +348,7 @@ Result<Graph> StagedGraph::import(Continuation& at, const Inputs& inputs, const 
     for (size_t i = 0; i < inputs.names.size(); i++) {
         const TensorData& tensor = inputs.tensors[i];
         shapes.push_back(&tensor.shape());
-        if (may_decide(tensor) || (at.asked.contains(inputs.names[i]) && tensor.size() <= largest_folded))
+        if (at.asked.contains(inputs.names[i]) && tensor.size() <= largest_folded)
             options.values.emplace(inputs.names[i], tensor.owned() ? tensor : tensor.clone());
     }
     auto bound = onnx::bind_shapes(part, shapes, {});
@@ -326,19 +364,15 @@ Result<Graph> StagedGraph::import(Continuation& at, const Inputs& inputs, const 
         return onnx::import_stage(part, staging_.library, options, stage);
     }();
     if (!imported) return fail(std::move(imported.error()));
-    auto graph = end_stage(at, std::move(*imported), inputs);
+    auto graph = end_stage(at, std::move(*imported), inputs, values);
     if (graph) graph->facts = std::move(facts);
     return graph;
 }
 
-Result<Graph> StagedGraph::end_stage(Continuation& at, onnx::ImportedStage stage, const Inputs& inputs) {
+Result<Graph> StagedGraph::end_stage(Continuation& at, onnx::ImportedStage stage, const Inputs& inputs,
+                                     const NamedValues& values) {
     const size_t asked = at.asked.size();
     const auto is_input = [&](const std::string& name) { return std::ranges::find(inputs.names, name) != inputs.names.end(); };
-    for (size_t i = 0; const std::string& name : inputs.names) {
-        const bool decides = std::ranges::find(stage.deciding_inputs, name) != stage.deciding_inputs.end();
-        if (decides && onnx::size_names(name, inputs.tensors[i])) at.asked.insert(name);
-        i++;
-    }
     for (const std::string& name : stage.asked) {
         if (is_input(name)) at.asked.insert(name);
     }
@@ -346,7 +380,9 @@ Result<Graph> StagedGraph::end_stage(Continuation& at, onnx::ImportedStage stage
         at.needed.insert(at.asked.begin(), at.asked.end());
         return fail(Diagnostic{.code = again, .summary = "values of inputs decide"});
     }
-    if (stage.results.empty() && stage.rest.size() >= at.nodes.size() && !stage.has_written) {
+    const bool knows_more =
+        std::ranges::any_of(stage.results, [&](const std::string& name) { return !values.contains(name); });
+    if (!knows_more && stage.rest.size() >= at.nodes.size() && !stage.has_written) {
         Diagnostics waiting = std::move(stage.waiting);
         if (waiting.empty())
             waiting.push_back({.code = "inference.waiting",
@@ -392,8 +428,9 @@ bool needs_stages(const Diagnostics& problems) {
 
 bool holds_for_little(const Graph& graph) {
     return std::ranges::any_of(graph.inputs, [&](TensorId input) {
+        constexpr int64_t few = 6;
         const auto& decided = graph.tensor(input).constant;
-        return decided && !may_decide(*decided);
+        return decided && (decided->shape().size() > 1 || decided->size() > few || is_float(decided->dtype()));
     });
 }
 
@@ -424,6 +461,20 @@ StagedModel::StagedModel(const onnx::OnnxModel& model, const Library& library, R
                          std::map<std::string, int64_t> bindings)
     : staging_{model, library, std::move(run)}, bindings_(std::move(bindings)), graph_(staging_, model.graph, nullptr, "") {}
 
+namespace {
+
+// The caller may write to it: what is only handed on, or handed on twice, is copied.
+Value own(Value value, std::set<const std::byte*>& taken) {
+    if (value.tensor && (!value.tensor->owned() || !taken.insert(value.tensor->data()).second))
+        value.tensor = value.tensor->clone();
+    if (!value.list) return value;
+    std::vector<Value> elements;
+    for (const Value& element : *value.list) elements.push_back(own(element, taken));
+    return Value::of_list(std::move(elements));
+}
+
+}  // namespace
+
 Result<std::vector<Value>> StagedModel::run(std::vector<Value> inputs, const RunWatch& watch) {
     const std::lock_guard lock(running_);
     const auto declared = onnx::caller_inputs(staging_.model);
@@ -445,11 +496,9 @@ Result<std::vector<Value>> StagedModel::run(std::vector<Value> inputs, const Run
         values.emplace(declared[i]->name, std::move(value));
     }
     auto results = graph_.run(std::move(values), watch);
-    // What is only handed on is not the caller's to write to.
     if (!results) return results;
-    for (Value& value : *results) {
-        if (value.tensor && !value.tensor->owned()) value.tensor = value.tensor->clone();
-    }
+    std::set<const std::byte*> taken;
+    for (Value& value : *results) value = own(std::move(value), taken);
     return results;
 }
 

@@ -75,14 +75,17 @@ private:
 
     const onnx::OnnxTensor* initializer(const std::string& name) const;
     std::optional<Value> value_of(const std::string& name, const NamedValues& values) const;
-    Continuation* follow(std::vector<onnx::OnnxNode> nodes, std::set<std::string> asked);
+    Result<void> check_reads(const NamedValues& values) const;
+    Continuation* follow(std::vector<onnx::OnnxNode> nodes, std::set<std::string> asked, const std::string& lists = {});
+    Continuation* fitting(Continuation& at, const NamedValues& values);
     Result<void> run_steps(Continuation& at, NamedValues& values, const RunWatch& watch);
     Result<void> run_step(const onnx::OnnxNode& node, NamedValues& values, const RunWatch& watch);
     void split(Continuation& at, std::vector<onnx::OnnxNode> steps, std::vector<onnx::OnnxNode> others);
     Result<Continuation*> run_stage(Continuation& at, NamedValues& values, const RunWatch& watch);
     Result<Inputs> inputs_of(Continuation& at, const NamedValues& values) const;
     Result<Graph> import(Continuation& at, const Inputs& inputs, const NamedValues& values, Progress* progress);
-    Result<Graph> end_stage(Continuation& at, onnx::ImportedStage stage, const Inputs& inputs);
+    Result<Graph> end_stage(Continuation& at, onnx::ImportedStage stage, const Inputs& inputs,
+                            const NamedValues& values);
     onnx::OnnxModel part_of(const Continuation& at, const Inputs& inputs) const;
 
     const Staging& staging_;
@@ -93,6 +96,7 @@ private:
     std::map<std::string, onnx::OnnxTensor> initializers_;
     std::map<std::string, std::unique_ptr<Continuation>> continuations_;  // by what is left
     Continuation* first_ = nullptr;
+    bool is_checked_ = false;
     std::vector<StageEnd> ends_;  // by tag
     std::map<const onnx::OnnxGraph*, std::unique_ptr<StagedGraph>> within_;
 };

@@ -35,10 +35,19 @@ int64_t integer_of(const onnx::OnnxNode& node, const std::string& attribute, int
     return found ? found->integer : otherwise;
 }
 
+std::optional<bool> condition_of(const Value& value) {
+    if (!value.tensor || value.tensor->size() != 1 || !is_bool(value.tensor->dtype())) return std::nullopt;
+    return value.tensor->integer_at(0) != 0;
+}
+
+bool same_kind(const Value& a, const Value& b) {
+    if (a.tensor && b.tensor) return a.tensor->dtype() == b.tensor->dtype();
+    return !a.tensor == !b.tensor;
+}
+
 std::optional<int64_t> number_of(const Value& value) {
     if (!value.tensor || value.tensor->size() != 1) return std::nullopt;
-    const DType dtype = value.tensor->dtype();
-    return is_integer(dtype) || is_bool(dtype) ? std::optional(value.tensor->integer_at(0)) : std::nullopt;
+    return is_integer(value.tensor->dtype()) ? std::optional(value.tensor->integer_at(0)) : std::nullopt;
 }
 
 Result<std::vector<Value>> run_body(StepCall& call, const onnx::OnnxGraph& body, std::vector<Value> inputs) {
@@ -71,6 +80,12 @@ class Stack {
 public:
     explicit Stack(const onnx::OnnxValue& type) : type_(type) {}
 
+    bool has_type() const { return !parts_.empty() || type_.dtype; }
+    // What an iteration would give, where none is run.
+    void take_type(const Value& value) {
+        if (value.tensor) found_ = value.tensor->dtype();
+    }
+
     Result<void> add(StepCall& call, const Value& value, size_t axis) {
         if (!value.tensor) return wrong_step(call, "an iteration gives no tensor for what is stacked");
         if (axis > value.tensor->shape().size())
@@ -91,17 +106,31 @@ public:
         for (const onnx::OnnxDimension& dimension : type_.shape)
             shape.push_back(std::max<int64_t>(0, dimension.value.value_or(0)));
         shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(std::min(axis, shape.size())), 0);
-        return Value::of(TensorData(type_.dtype.value_or(DType::float32), shape));
+        return Value::of(TensorData(type_.dtype.value_or(found_), shape));
     }
 
 private:
     const onnx::OnnxValue& type_;
+    DType found_ = DType::float32;
     std::vector<TensorData> parts_;
 };
 
 }  // namespace
 
 namespace {
+
+// What is carried keeps the type that it begins with.
+Result<void> check_carried(const StepCall& call, const std::vector<Value>& carried) {
+    for (size_t i = 0; i < carried.size(); i++) {
+        const Value& begin = call.inputs[i + 2];
+        if (same_kind(begin, carried[i]) || (!begin.tensor && !begin.list)) continue;
+        const auto text = [](const Value& value) {
+            return value.tensor ? std::string(name(value.tensor->dtype())) : std::string("a list");
+        };
+        return wrong_step(call, fmt::format("carried value {} changes its type", i), text(begin), text(carried[i]));
+    }
+    return {};
+}
 
 // What iterations leave may be more than there is; how much it is, is looked at now and then.
 Result<void> check_memory(int64_t trip) {
@@ -123,16 +152,17 @@ Result<std::vector<Value>> run_loop(StepCall& call) {
     if (given(0) && !(trips = number_of(call.inputs[0]))) return wrong_step(call, "the trip count is one integer");
     bool goes_on = true;
     if (given(1)) {
-        const auto condition = number_of(call.inputs[1]);
+        const auto condition = condition_of(call.inputs[1]);
         if (!condition) return wrong_step(call, "the condition is one truth value");
-        goes_on = *condition != 0;
+        goes_on = *condition;
     }
     std::vector<Value> carried(call.inputs.begin() + std::min<std::ptrdiff_t>(2, std::ssize(call.inputs)),
                                call.inputs.end());
     const size_t count = carried.size();
-    if (body->inputs.size() != count + 2 || body->outputs.size() < count + 1)
-        return wrong_step(call, "the body does not fit what the loop carries",
-                          fmt::format("{} inputs, and at least {} outputs", count + 2, count + 1),
+    const size_t outputs = call.node.outputs.size() + 1;
+    if (body->inputs.size() != count + 2 || body->outputs.size() != outputs || outputs < count + 1)
+        return wrong_step(call, "the body does not fit the loop",
+                          fmt::format("{} inputs and {} outputs", count + 2, std::max(outputs, count + 1)),
                           fmt::format("{} and {}", body->inputs.size(), body->outputs.size()));
     std::vector<Stack> stacks;
     for (size_t i = count + 1; i < body->outputs.size(); i++) stacks.emplace_back(body->outputs[i]);
@@ -143,13 +173,21 @@ Result<std::vector<Value>> run_loop(StepCall& call) {
         std::ranges::move(carried, std::back_inserter(inputs));
         auto results = run_body(call, *body, std::move(inputs));
         if (!results) return results;
-        const auto condition = number_of((*results)[0]);
+        const auto condition = condition_of((*results)[0]);
         if (!condition) return wrong_step(call, "the condition that the body gives is one truth value");
-        goes_on = *condition != 0;
+        goes_on = *condition;
         carried.assign(results->begin() + 1, results->begin() + 1 + static_cast<std::ptrdiff_t>(count));
+        if (auto fine = check_carried(call, carried); !fine) return fail(std::move(fine.error()));
         for (size_t i = 0; i < stacks.size(); i++) {
             if (auto done = stacks[i].add(call, (*results)[1 + count + i], 0); !done) return fail(std::move(done.error()));
         }
+    }
+    if (!std::ranges::all_of(stacks, &Stack::has_type)) {
+        // Bodies of functions say no types: one iteration, of which nothing is kept, tells them.
+        std::vector<Value> inputs{Value::of(scalar(DType::int64, 0)), Value::of(scalar(DType::boolean, 1))};
+        std::ranges::copy(carried, std::back_inserter(inputs));
+        const auto results = run_body(call, *body, std::move(inputs));
+        for (size_t i = 0; results && i < stacks.size(); i++) stacks[i].take_type((*results)[1 + count + i]);
     }
     for (Stack& stack : stacks) carried.push_back(stack.joined(0, false));
     return carried;
@@ -184,9 +222,9 @@ Result<std::vector<Value>> scan(StepCall& call) {
     const int64_t count = integer_of(call.node, "num_scan_inputs", 0);
     const auto inputs = std::ssize(call.inputs);
     if (!body || count < 1 || count > inputs || std::ssize(body->inputs) != inputs ||
-        std::ssize(body->outputs) < inputs - count)
-        return wrong_step(call, "the body does not fit the inputs",
-                          fmt::format("one input for each of {}, and at least {} outputs", inputs, inputs - count));
+        body->outputs.size() != call.node.outputs.size() || std::ssize(body->outputs) < inputs - count)
+        return wrong_step(call, "the body does not fit the node",
+                          fmt::format("{} inputs and {} outputs", inputs, call.node.outputs.size()));
     const auto state_count = static_cast<size_t>(inputs - count);
     std::vector<Value> states(call.inputs.begin(), call.inputs.begin() + (inputs - count));
     std::vector<Way> ways = ways_of(call.node, "scan_input", static_cast<size_t>(count));

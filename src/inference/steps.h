@@ -33,8 +33,11 @@ std::unexpected<Diagnostics> wrong_step(const StepCall& call, std::string summar
 const onnx::OnnxGraph* graph_of(const onnx::OnnxNode& node, const std::string& attribute);
 const onnx::OnnxAttribute* attribute_of(const onnx::OnnxNode& node, const std::string& name);
 int64_t integer_of(const onnx::OnnxNode& node, const std::string& attribute, int64_t otherwise);
-// A tensor of one integer or truth value; nothing: it is none.
+// A tensor of one integer, of one truth value; nothing: it is none.
 std::optional<int64_t> number_of(const Value& value);
+std::optional<bool> condition_of(const Value& value);
+// Both are tensors of one type, or lists.
+bool same_kind(const Value& a, const Value& b);
 // The graph's results for its own inputs, in order.
 Result<std::vector<Value>> run_body(StepCall& call, const onnx::OnnxGraph& body, std::vector<Value> inputs);
 

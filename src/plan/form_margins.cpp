@@ -54,8 +54,9 @@ public:
             hint_strides_.insert(hint_strides_.begin(), hint_stride);
         for (const Run& run : runs_) {
             const bool is_last = &run == &runs_.back();
-            const int64_t most = std::max(run.before, run.after).number(), inside = is_last ? many : rows,
-                          side = is_last && most >= many / 8 ? many : few;
+            const Size most = maximum(run.before, run.after);  // where it is named, many at some sizes
+            const int64_t inside = is_last ? many : rows,
+                          side = is_last && (most.named() || most.number() >= many / 8) ? many : few;
             tensor.dimensions.push_back({run.inside, run.stride, run.before, run.after});
             inside_.push_back(add_axis(run.inside, inside));
             all_.push_back(add_axis(run.all(), inside));

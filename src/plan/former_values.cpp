@@ -82,8 +82,8 @@ Expr KernelFormer::make(Expr e, std::vector<Expr> parts) {
 
 // `at` lies where `left` runs.
 Expr KernelFormer::within(Expr left, Expr at) {
-    int64_t extent = 1;
-    for (const Digit& digit : digits_of(left)) extent *= arena_.extent(digit.axis);
+    Size extent = 1;
+    for (const Digit& digit : digits_of(left)) extent = extent * arena_.extent(digit.axis);
     return result_.kernel.arena->inside(value(arena_.add(at, arena_.integer(-linear_form(left).constant))), extent);
 }
 

@@ -8,6 +8,7 @@
 #include "plan/donation.h"
 #include "support/guarded.h"
 #include "support/progress.h"
+#include "zspace/size_class.h"
 
 namespace heddle::plan {
 
@@ -133,8 +134,8 @@ namespace {
 void tell_classes(const std::map<std::string, int64_t>& names) {
     for (const auto& [name, value] : names) {
         const Size size = named_size(name, value);
-        const int64_t middle = class_representative(value);
-        (void)(middle > 0 ? size >= middle / 2 && size < 2 * middle : size == value);
+        const SizeClass sizes = size_class(value);
+        (void)(size >= sizes.least && size <= sizes.most);
     }
 }
 

@@ -145,7 +145,7 @@ Session::Given Session::given(const nb::dict& feeds) const {
         std::string name = nb::cast<std::string>(nb::str(key));
         given.objects.insert_or_assign(name, nb::borrow(value));
         const bool is_list = std::ranges::any_of(inputs, [&](const Port& port) {
-            return port.name == name && (port.dtype == "sequence" || port.dtype == "optional");
+            return port.name == name && (port.dtype.starts_with("sequence") || port.dtype.starts_with("optional"));
         });
         TensorData& tensor = by_name[name];
         if (is_list && (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value))) {

@@ -69,7 +69,8 @@ bool is_matrix(const Kernel& kernel, TensorIndex index, const std::vector<Tensor
         const auto from = access.coordinates.end() - 2;
         return (*from)->kind == Kind::integer && from[1]->kind == Kind::integer;
     };
-    return dimensions[dimensions.size() - 2].extent * dimensions.back().extent <= farthest_neighbour &&
+    const Size elements = dimensions[dimensions.size() - 2].extent * dimensions.back().extent;
+    return !elements.named() && elements <= farthest_neighbour &&
            std::ranges::all_of(accesses, by_numbers);
 }
 
@@ -77,7 +78,8 @@ bool is_joined(const Kernel& kernel, TensorIndex index) {
     const KernelTensor& tensor = kernel.tensor(index);
     if (tensor.role == KernelTensor::Role::local || tensor.dimensions.size() < 2) return false;
     const BufferDimension &inner = tensor.dimensions.back(), &outer = tensor.dimensions[tensor.dimensions.size() - 2];
-    if (inner.extent < 2 || inner.extent > farthest_neighbour || inner.stride != 1 || outer.stride != inner.extent)
+    if (inner.extent.named() || inner.extent < 2 || inner.extent > farthest_neighbour || !inner.stride.same_as(1) ||
+        !outer.stride.same_as(inner.extent))
         return false;
     for (const BufferDimension* d : {&inner, &outer})
         if (d->margin_before != 0 || d->margin_after != 0) return false;

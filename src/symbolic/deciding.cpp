@@ -49,7 +49,7 @@ std::optional<Ancestry> ancestry_of(TensorId tensor, const Session::State& sessi
 
 const TensorData* Session::State::decide(TensorId tensor) {
     if (const TensorData* known = known_value(tensor)) return known;
-    if (offered.empty()) return nullptr;
+    if (asks ? !offered.contains(tensor) : offered.empty()) return nullptr;
     const auto ancestry = ancestry_of(tensor, *this);
     if (!ancestry || !take_work(ancestry->work)) return nullptr;
     std::unordered_map<TensorId, TensorData> values;

@@ -388,11 +388,13 @@ void name_given(Diagnostics& diagnostics, const State& session, const Template& 
 
 }  // namespace
 
+bool State::is_told(TensorId tensor) const { return known_value(tensor) || offered.contains(tensor); }
+
 void State::answer_for(const Template& metakernel, BoundArguments& arguments) {
     for (size_t slot = 0; slot < arguments.tensors.size(); ++slot) {
         if (metakernel.inputs[slot].flavour != Flavour::concrete) continue;
         for (TensorId& tensor : arguments.tensors[slot]) {
-            if (asked != no_id || decide(tensor) || graph.tensor(tensor).type.elements() > largest_static_list) continue;
+            if (asked != no_id || is_told(tensor) || graph.tensor(tensor).type.elements() > largest_static_list) continue;
             if (answered < answers.size())
                 tensor = answers[answered++];
             else

@@ -75,7 +75,7 @@ public:
     // elements.
     const TensorData* decide(TensorId tensor);
     std::vector<TensorId> deciding_inputs() const;
-    // From now on an application that asks for a value which only a run can tell (`asked`) fails without a trace but
+    // From now on no value is computed from offered ones: an application that asks for one (`asked`) fails without a trace but
     // this: what it has made to compute the value stays in the graph. Applied again when the value is known, it asks the
     // same things in the same order: `answers` are for these questions of the next application.
     void ask();

@@ -59,6 +59,8 @@ struct Session::State {
     TensorId add_constant(std::string name, TensorData data);
     const TensorData* known_value(TensorId tensor) const;
     const TensorData* decide(TensorId tensor);
+    // Whether the value is known, or that of an input which is offered: nothing is computed for it.
+    bool is_told(TensorId tensor) const;
     // The tensors whose values a template takes are known; where they are not, what answers for them stands in their place.
     void answer_for(const Template& metakernel, struct BoundArguments& arguments);
     bool take_work(double work);  // false, and nothing is taken, if as much is not left

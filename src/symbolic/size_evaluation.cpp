@@ -61,7 +61,8 @@ private:
 
     std::optional<int64_t> left_offset(const BodyEquation& equation) {
         const auto& output = evaluation_.outputs[static_cast<size_t>(equation.output)];
-        if (!is_integer(output.data->dtype()) || output.data->size() > largest_sized_tensor) return std::nullopt;
+        const DType dtype = output.data->dtype();
+        if (!(is_integer(dtype) || is_bool(dtype)) || output.data->size() > largest_sized_tensor) return std::nullopt;
         return offset_of(output.data->shape(), equation.left.data());
     }
 

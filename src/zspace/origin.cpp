@@ -11,7 +11,6 @@
 #include "support/lexer.h"
 #include "support/spelling.h"
 #include "zspace/checked.h"
-#include "zspace/interval.h"
 
 namespace heddle {
 namespace {
@@ -231,6 +230,22 @@ struct Origin::Table {
         return kept(std::move(origin));
     }
 
+    // (x // m + y) // divisor = (x + m * y) // (m * divisor); null where `sum` is of no such form.
+    static OriginPointer joined_quotient(const Sum& sum, int64_t divisor) {
+        const auto inner = std::ranges::find_if(sum.terms, [](const Term& term) {
+            return term.coefficient == 1 && term.atoms.size() == 1 && term.atoms[0]->kind() == Kind::floor_divide &&
+                   term.atoms[0]->right()->is_constant() && term.atoms[0]->right()->constant_value() > 0;
+        });
+        if (inner == sum.terms.end()) return nullptr;
+        const OriginPointer quotient = inner->atoms[0];
+        const int64_t within = quotient->right()->constant_value();
+        const auto both = checked_multiply(within, divisor);
+        const auto others = added(sum, Sum{0, {*inner}}, -1);
+        const auto larger = others && both ? multiplied(*others, Sum{within, {}}) : std::nullopt;
+        const auto above = larger ? added(*larger, sum_of(quotient->left()), 1) : std::nullopt;
+        return above ? of(Kind::floor_divide, made(*above), of_constant(*both)) : nullptr;
+    }
+
     static OriginPointer quotient(OriginPointer a, OriginPointer b) {
         const Sum x = sum_of(a), y = sum_of(b);
         if (const auto exact = exactly_divided(x, y)) return made(*exact);
@@ -238,7 +253,8 @@ struct Origin::Table {
         if (!b->is_constant() || b->constant_value() <= 0) return operation(Kind::floor_divide, a, b);
         const auto [whole, rest] = split(x, b->constant_value());
         if (rest.terms.empty()) return made(whole);
-        return of(Kind::add, made(whole), operation(Kind::floor_divide, made(rest), b));
+        const OriginPointer joined = joined_quotient(rest, b->constant_value());
+        return of(Kind::add, made(whole), joined ? joined : operation(Kind::floor_divide, made(rest), b));
     }
 
     static OriginPointer remainder(OriginPointer a, OriginPointer b) {
@@ -413,49 +429,6 @@ std::optional<int64_t> Origin::evaluated(const std::map<std::string, int64_t>& n
     case Kind::modulo: return *b == 0 ? std::nullopt : std::optional(*b == -1 ? 0 : floor_modulo(*a, *b));
     case Kind::minimum: return std::min(*a, *b);
     default: return std::max(*a, *b);
-    }
-}
-
-bool Origin::is_never_negative() const {
-    switch (kind_) {
-    case Kind::constant: return constant_ >= 0;
-    case Kind::name: return true;
-    case Kind::sum:
-        return constant_ >= 0 && std::ranges::all_of(terms_, [](const Term& term) {
-                   return term.coefficient > 0 && std::ranges::all_of(term.atoms, &Origin::is_never_negative);
-               });
-    case Kind::modulo: return b_->is_constant() && b_->constant_ > 0;
-    case Kind::maximum: return a_->is_never_negative() || b_->is_never_negative();
-    default: return kind_ != Kind::subtract && a_->is_never_negative() && b_->is_never_negative();
-    }
-}
-
-Interval Origin::within_class(const std::map<std::string, int64_t>& representatives) const {
-    if (kind_ == Kind::constant) return Interval::point(constant_);
-    if (kind_ == Kind::name) {
-        const auto found = representatives.find(name_);
-        if (found == representatives.end()) return {};
-        const int64_t middle = found->second;
-        return middle > 0 ? Interval{middle / 2, 2 * middle - 1} : Interval::point(middle);
-    }
-    if (kind_ == Kind::sum) {
-        Interval result = Interval::point(constant_);
-        for (const Term& term : terms_) {
-            Interval part = Interval::point(term.coefficient);
-            for (OriginPointer atom : term.atoms) part = part * atom->within_class(representatives);
-            result = result + part;
-        }
-        return result;
-    }
-    const Interval a = a_->within_class(representatives), b = b_->within_class(representatives);
-    switch (kind_) {
-    case Kind::add: return a + b;
-    case Kind::subtract: return a - b;
-    case Kind::multiply: return a * b;
-    case Kind::floor_divide: return floor_divide(a, b);
-    case Kind::modulo: return floor_modulo(a, b);
-    case Kind::minimum: return heddle::minimum(a, b);
-    default: return heddle::maximum(a, b);
     }
 }
 

@@ -52,7 +52,8 @@ public:
     int64_t evaluate(const std::map<std::string, int64_t>& names, int64_t fallback) const {
         return evaluated(names).value_or(fallback);
     }
-    // Between which ends the value lies when each name has any size of its class; of these, the representatives.
+    // Between which ends the value lies when each name has any size of its class (zspace/size_class.h); of these, the
+    // representatives, or any others.
     Interval within_class(const std::map<std::string, int64_t>& representatives) const;
     // Whether it is, whatever the names are: no size is below zero.
     bool is_never_negative() const;

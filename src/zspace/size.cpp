@@ -133,11 +133,4 @@ std::optional<Size> checked_floor_modulo(const Size& a, const Size& b) {
 
 }  // namespace size_arithmetic
 
-int64_t class_representative(int64_t value) {
-    constexpr int64_t last = int64_t{1} << 60;  // twice the next one would be beyond the type
-    int64_t low = 1;
-    while (low < last && low <= value / 4) low *= 4;
-    return value <= 0 ? value : 2 * low;
-}
-
 }  // namespace heddle

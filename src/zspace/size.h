@@ -161,8 +161,4 @@ inline bool divides(const Size& divisor, const Size& size) {
     return floor_modulo(size, divisor).same_as(0);
 }
 
-// Size classes: class k of a named dimension is [4^k, 4^(k+1)), its representative 2 * 4^k. Partition and schedules are
-// computed at the representative and hold for the class.
-int64_t class_representative(int64_t value);
-
 }  // namespace heddle

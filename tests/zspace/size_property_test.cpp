@@ -5,6 +5,7 @@
 
 #include "zspace/checked.h"
 #include "zspace/size.h"
+#include "zspace/size_class.h"
 
 namespace heddle {
 namespace {
@@ -62,14 +63,50 @@ TEST(SizeProperty, number_origin_and_factor_agree) {
 
 TEST(SizeProperty, a_class_has_one_representative_inside) {
     for (int64_t size = 1; size < 5'000; size++) {
-        int64_t representative = class_representative(size);
-        EXPECT_EQ(class_representative(representative), representative);
-        EXPECT_LT(representative, 4 * size + 1);
-        EXPECT_LE(size, 2 * representative);
+        const SizeClass found = size_class(size);
+        EXPECT_LE(found.least, size);
+        EXPECT_LE(size, found.most);
+        EXPECT_LE(found.least, found.representative);
+        EXPECT_LE(found.representative, found.most);
+        for (int64_t other : {found.least, found.representative, found.most})
+            EXPECT_EQ(size_class(other).least, found.least);
     }
     // The last class ends with the numbers.
-    EXPECT_EQ(class_representative(INT64_MAX), int64_t{1} << 61);
-    EXPECT_EQ(class_representative(int64_t{1} << 62), int64_t{1} << 61);
+    EXPECT_EQ(size_class(INT64_MAX).most, INT64_MAX);
+    EXPECT_EQ(size_class(int64_t{1} << 62).most, INT64_MAX);
+}
+
+TEST(SizeProperty, what_is_never_negative_is_so_for_all_names) {
+    int never = 0;
+    for (uint32_t seed = 0; seed < 30'000; seed++) {
+        std::mt19937 random(seed);
+        const auto values = [&] {
+            Names values;
+            for (const char* name : names) values[name] = static_cast<int64_t>(random() % 40);
+            return values;
+        };
+        const Names here = values();
+        const Size a = random_size(random, here, 3), size = random() % 2 ? a : a - random_size(random, here, 2);
+        if (!size.named() || !size.origin()->is_never_negative()) continue;
+        never++;
+        for (int i = 0; i < 40; i++) {
+            const Names there = values();
+            const auto value = size.origin()->evaluated(there);
+            ASSERT_TRUE(value && *value >= 0) << seed << ": " << size.text() << " at " << testing::PrintToString(there);
+        }
+    }
+    EXPECT_GT(never, 3'000);
+}
+
+TEST(SizeProperty, halves_of_halves_are_quarters) {
+    const Size n = named_size("n", 37);
+    const Size half = floor_divide(n + 1, 2), quarter = floor_divide(half + 1, 2);
+    EXPECT_TRUE(quarter.same_as(floor_divide(n + 3, 4))) << quarter.text();
+    for (const Size& size : {2 * half - n, n - 2 * floor_divide(n, 2), 2 * quarter - half, n - floor_divide(n, 3) * 3, n + 1 - half,
+                             half - floor_divide(half, 2) - floor_divide(half, 3), n - minimum(n, 7), maximum(n, half) - half})
+        EXPECT_TRUE(!size.named() || size.origin()->is_never_negative()) << size.text();
+    for (const Size& size : {n - 2 * half, half - 1, n - 2 * floor_divide(n, 2) - 1, quarter - 2 * floor_divide(n, 8) - 1})
+        EXPECT_FALSE(size.origin()->is_never_negative()) << size.text();
 }
 
 TEST(SizeProperty, division_and_remainder_fit_together) {

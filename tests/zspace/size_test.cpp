@@ -1,4 +1,5 @@
 #include "zspace/size.h"
+#include "zspace/size_class.h"
 
 #include <random>
 #include <thread>
@@ -166,9 +167,14 @@ TEST(Size, MissingNamesFallBack) {
 
 TEST(SizeClass, RepresentativeOfEveryClass) {
     EXPECT_EQ(class_representative(0), 0);
-    for (int64_t low = 1; low <= int64_t{1} << 40; low *= 4) {
-        EXPECT_EQ(class_representative(low), 2 * low);
-        EXPECT_EQ(class_representative(4 * low - 1), 2 * low);
+    int64_t least = 1;
+    for (int64_t next : {4, 16, 256, 4096, 65536}) {
+        for (int64_t size : {least, next - 1}) {
+            EXPECT_EQ(size_class(size).least, least);
+            EXPECT_EQ(size_class(size).most, next - 1);
+            EXPECT_EQ(class_representative(size), 2 * least);
+        }
+        least = next;
     }
 }
 

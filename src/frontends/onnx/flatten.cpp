@@ -33,7 +33,7 @@ public:
             flat_.initializers.push_back(std::move(copy));
         }
         for (const OnnxNode& node : graph.nodes) {
-            OnnxNode copy = copy_of(node, names, attributes, written_in);
+            OnnxNode copy = copy_of(node, prefix, names, attributes, written_in);
             for (std::string& output : copy.outputs) output = define(output, prefix, names);
             if (!prefix.empty()) copy.name = prefix + node.label();
             node.function >= 0 ? add_call(copy, prefix) : flat_.nodes.push_back(std::move(copy));
@@ -50,8 +50,8 @@ private:
         return names.try_emplace(name, prefix + name).first->second;
     }
 
-    static OnnxNode copy_of(const OnnxNode& node, const Names& names, const Attributes* attributes,
-                            int32_t written_in) {
+    static OnnxNode copy_of(const OnnxNode& node, const std::string& prefix, const Names& names,
+                            const Attributes* attributes, int32_t written_in) {
         OnnxNode copy = node;
         copy.written_in = written_in;
         for (std::string& input : copy.inputs) input = renamed(names, input);
@@ -66,20 +66,26 @@ private:
             OnnxAttribute& own = copy.attributes.emplace_back(*value);
             own.name = attribute.name;
             own.reference = attributes ? std::string() : attribute.reference;
-            if (own.graph) own.graph = graph_of(*own.graph, names, attributes, written_in);
+            if (own.graph) own.graph = graph_of(*own.graph, prefix, names, attributes, written_in);
         }
         return copy;
     }
 
-    // A graph within a node keeps its own names.
-    static std::shared_ptr<OnnxGraph> graph_of(const OnnxGraph& graph, Names names, const Attributes* attributes,
-                                               int32_t written_in) {
+    // A graph within a node: its own names get the prefix, too, so that none is one of those that it reads.
+    static std::shared_ptr<OnnxGraph> graph_of(const OnnxGraph& graph, const std::string& prefix, Names names,
+                                               const Attributes* attributes, int32_t written_in) {
         auto copy = std::make_shared<OnnxGraph>(graph);
-        for (const OnnxTensor& tensor : graph.initializers) names.erase(tensor.name);
-        for (const OnnxValue& input : graph.inputs) names.erase(input.name);
+        const auto define_own = [&](std::string& name) {
+            if (!name.empty()) name = names.insert_or_assign(name, prefix + name).first->second;
+        };
+        for (OnnxTensor& tensor : copy->initializers) define_own(tensor.name);
+        for (OnnxValue& input : copy->inputs) {
+            const auto own = std::ranges::find(graph.initializers, input.name, &OnnxTensor::name);
+            own == graph.initializers.end() ? define_own(input.name) : void(input.name = names.at(input.name));
+        }
         for (OnnxNode& node : copy->nodes) {
-            node = copy_of(node, names, attributes, written_in);
-            for (const std::string& output : node.outputs) names.erase(output);
+            node = copy_of(node, prefix, names, attributes, written_in);
+            for (std::string& output : node.outputs) define_own(output);
         }
         for (OnnxValue& output : copy->outputs) output.name = renamed(names, output.name);
         return copy;

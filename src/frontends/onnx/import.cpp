@@ -441,7 +441,12 @@ private:
         while (!open.empty()) {
             const OnnxNode& node = *open.back();
             open.pop_back();
-            for (const std::string_view name : reads_of(node)) read(std::string(name), is_step(node));
+            const auto node_reads = reads_of(node);
+            // A step reads values; so does a node that a list makes one.
+            const bool by_step = is_step(node) || std::ranges::any_of(node_reads, [&](std::string_view name) {
+                                     return stage_->lists.contains(std::string(name));
+                                 });
+            for (const std::string_view name : node_reads) read(std::string(name), by_step);
         }
         for (const std::string& name : stage_->wanted) read(name, true);
         ImportedStage imported{.graph = {}, .results = {}, .rest = {}, .initializers = std::move(initializers_),

@@ -207,17 +207,27 @@ private:
         return value;
     }
 
-    void type(Bytes message, OnnxValue& value) {
+    void type(Bytes message, OnnxValue& value, int depth = 0) {
         Reader reader(message);
         while (auto field = reader.next()) {
             if (field->number == 1 && field->type == Field::Type::bytes) {
                 tensor_type(field->bytes, value);
             } else {
-                value.type_text = field->number == 4   ? "sequence"
-                                  : field->number == 9 ? "optional"
-                                                       : "a type that is no tensor";
+                const std::string around = field->number == 4 ? "sequence" : field->number == 9 ? "optional" : "";
+                value.type_text = around.empty() ? "a type that is no tensor"
+                                                 : fmt::format("{}({})", around, element_text(field->bytes, depth));
             }
         }
+    }
+
+    // Of the type within a type.
+    std::string element_text(Bytes message, int depth) {
+        OnnxValue element{.type_text = "no type"};
+        Reader reader(message);
+        while (auto field = reader.next()) {
+            if (field->number == 1 && depth < deepest_graph) type(field->bytes, element, depth + 1);
+        }
+        return element.type_text;
     }
 
     void tensor_type(Bytes message, OnnxValue& value) {
@@ -259,7 +269,9 @@ std::string OnnxNode::label() const { return !name.empty() ? name : outputs.empt
 
 bool is_branch(const OnnxNode& node) { return node.function < 0 && node.domain.empty() && node.operator_type == "If"; }
 
-bool is_list(const OnnxValue& value) { return value.type_text == "sequence" || value.type_text == "optional"; }
+bool is_list(const OnnxValue& value) {
+    return value.type_text.starts_with("sequence(") || value.type_text.starts_with("optional(");
+}
 
 bool is_step(const OnnxNode& node) {
     static const std::set<std::string_view> steps = {

@@ -26,7 +26,7 @@ struct OnnxDimension {
 struct OnnxValue {
     std::string name;
     std::optional<DType> dtype;  // empty: not a tensor, or of a type that we have not
-    std::string type_text;       // for messages: "float32", "sequence", "complex64" ...
+    std::string type_text;       // for messages: "float32", "complex64", "optional(sequence(float32))" ...
     bool has_shape = false;
     std::vector<OnnxDimension> shape;
 };

@@ -1,0 +1,114 @@
+// Instantiated = planned: a random program's plan that was made for some sizes, and holds for others, is sound there and
+// computes what the plan made there does.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "helpers/sized_programs.h"
+#include "inference/program_cache.h"
+#include "plan/instantiate.h"
+
+namespace heddle::inference {
+namespace {
+
+// How many programs, when there is time (docs/developing.md), and from which on.
+uint64_t number_from(const char* variable, uint64_t otherwise) {
+    const char* text = std::getenv(variable);
+    return text ? static_cast<uint64_t>(std::atoll(text)) : otherwise;
+}
+
+// Of one class mostly; ends of classes, none and one.
+SizeNames random_sizes(std::mt19937_64& random) {
+    const auto size = [&]() -> int64_t {
+        constexpr int64_t special[] = {0, 1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33};
+        if (random() % 4 == 0) return special[random() % std::size(special)];
+        return 16 + static_cast<int64_t>(random() % 40);
+    };
+    SizeNames sizes = {{"n", size()}, {"m", size()}};
+    if (random() % 8 == 0) sizes[random() % 2 ? "n" : "m"] = random() % 2 ? 255 : 256;
+    if (random() % 6 == 0) sizes["n"] = sizes["m"];
+    return sizes;
+}
+
+std::string text_of(const SizeNames& sizes) {
+    return "n = " + std::to_string(sizes.at("n")) + ", m = " + std::to_string(sizes.at("m"));
+}
+
+std::vector<TensorData> inputs_of(const Graph& graph, uint64_t seed) {
+    std::vector<TensorData> inputs;
+    for (TensorId id : graph.inputs) inputs.push_back(random_tensor(numbers_of(graph.tensor(id).type.shape), seed++));
+    return inputs;
+}
+
+std::optional<plan::Plan> planned(const Graph& graph, const std::string& where) {
+    auto plan = plan::make_plan(graph, detect_host());
+    EXPECT_TRUE(plan) << where << (plan ? "" : render(plan.error()));
+    if (!plan) return std::nullopt;
+    EXPECT_TRUE(plan->notes.empty()) << where << render(plan->notes);
+    return std::move(*plan);
+}
+
+Result<std::vector<TensorData>> run(plan::Plan plan, const std::vector<TensorData>& inputs, Engine& engine) {
+    auto executable = runtime::Executable::make(std::move(plan), *engine.kernels, *engine.pool);
+    if (!executable) return fail(std::move(executable.error()));
+    return runtime::Session(*executable, engine.pool, engine.arena).run(inputs);
+}
+
+void expect_same(const std::vector<TensorData>& found, const std::vector<TensorData>& wanted, const std::string& where) {
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t o = 0; o < wanted.size(); o++) {
+        ASSERT_EQ(found[o].shape(), wanted[o].shape()) << where;
+        EXPECT_EQ(std::memcmp(found[o].data(), wanted[o].data(), static_cast<size_t>(wanted[o].byte_size())), 0)
+            << where << ", output " << o;
+    }
+}
+
+struct Count {
+    uint64_t pairs = 0, held = 0, alike = 0;  // a program at sizes; where the first plan holds; where the texts are the same
+};
+
+void compare(uint64_t seed, Engine& engine, Count& count) {
+    SizedProgram program(seed);
+    std::mt19937_64 random(seed + 1);
+    std::optional<Graph> first;
+    for (int i = 0; i < 4 && !first; i++) first = program.at(random_sizes(random));
+    if (!first) return;
+    const std::string of = "seed " + std::to_string(seed) + ":" + program.applied() + ", planned at " + text_of(first->dimension_names);
+    const auto generic = planned(*first, of);
+    if (!generic) return;
+    ASSERT_TRUE(generic->facts);
+    for (int i = 0; i < 6; i++) {
+        const SizeNames sizes = random_sizes(random);
+        const std::string where = of + ", used at " + text_of(sizes);
+        count.pairs++;
+        if (generic->facts->broken_by(sizes)) continue;
+        count.held++;
+        const auto graph = program.at(sizes);
+        ASSERT_TRUE(graph) << where << ": no such program, and no fact says so: " << program.refusal();
+        plan::Plan plan = *generic;
+        ASSERT_TRUE(plan::instantiate(plan, sizes)) << where;
+        const auto sound = verify(plan);
+        ASSERT_TRUE(sound) << where << (sound ? "" : render(sound.error()));
+        auto alone = planned(*graph, where);
+        if (!alone) return;
+        count.alike += print(plan) == print(*alone);
+        const std::vector<TensorData> inputs = inputs_of(*graph, seed);
+        const auto found = run(std::move(plan), inputs, engine), wanted = run(std::move(*alone), inputs, engine);
+        ASSERT_EQ(found.has_value(), wanted.has_value()) << where;
+        if (found) expect_same(*found, *wanted, where);
+    }
+}
+
+TEST(RandomSizes, an_instantiated_plan_is_the_one_planned_there) {
+    const auto engine = make_engine(2);
+    const uint64_t from = number_from("HEDDLE_TEST_SEED", 1), count = number_from("HEDDLE_TEST_COUNT", 25);
+    Count all;
+    for (uint64_t seed = from; seed < from + count && !testing::Test::HasFatalFailure(); seed++) compare(seed, *engine, all);
+    std::printf("%llu programs at other sizes, %llu of them by the first one's plan, %llu alike in all numbers\n",
+                static_cast<unsigned long long>(all.pairs), static_cast<unsigned long long>(all.held), static_cast<unsigned long long>(all.alike));
+    EXPECT_GT(all.held, all.pairs / 20);
+}
+
+}  // namespace
+}  // namespace heddle::inference
