@@ -1,13 +1,13 @@
 import subprocess,collections,sys,os
 env=dict(os.environ,WHERE=sys.argv[1])
-out=subprocess.run(["/tmp/facts_tool",*sys.argv[2:]],capture_output=True,text=True,env=env).stderr
+out=subprocess.run([*(sys.argv[2:] if sys.argv[2].startswith("/") else ["/tmp/facts_tool",*sys.argv[2:]])],capture_output=True,text=True,env=env).stderr
 stacks=[];cur=None
 for line in out.splitlines():
     if line.startswith("FACT"): cur=[];stacks.append(cur)
     elif line.startswith("AT") and cur is not None: cur.append(line[3:])
 addrs=sorted({a for s in stacks for a in s})
 names={}
-r=subprocess.run(["addr2line","-f","-C","-e","/tmp/facts_tool",*addrs],capture_output=True,text=True).stdout.splitlines()
+r=subprocess.run(["addr2line","-f","-C","-e",sys.argv[2] if sys.argv[2].startswith("/") else "/tmp/facts_tool",*addrs],capture_output=True,text=True).stdout.splitlines()
 for a,n in zip(addrs,r[::2]): names[a]=n.split("(")[0][-60:]
 c=collections.Counter()
 for s in stacks:
