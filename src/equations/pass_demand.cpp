@@ -94,7 +94,7 @@ private:
             if (scan_of(other) != scan_of(made)) continue;
             const bool alike = of(other).left.size() == of(made).left.size() && other.dimension == made.dimension;
             if (alike) add_asked(made, other, arena_.axis_value(of(made).ordered), of(made).left);
-            const int64_t first = linear_form(of(other).left[other.dimension]).constant;
+            const Size first = linear_form(of(other).left[other.dimension]).constant;
             for (Expr read : reads(of(made))) {
                 if (read->tensor() != tensor || tensor == of(made).tensor) continue;
                 Expr step = arena_.add(read->parts()[other.dimension], arena_.integer(-first));
@@ -178,7 +178,7 @@ private:
         Arena::Substitution element;
         for (size_t d = 0; d < maker.left.size(); d++) {
             Expr at = read->parts()[d];
-            const int64_t first = linear_form(maker.left[d]).constant;
+            const Size first = linear_form(maker.left[d]).constant;
             element[maker.left[d]->axes.front()] = arena_.add(at, arena_.integer(-first));
             if (read->kind != Kind::guarded_read) continue;
             below_zero.push_back(arena_.add(arena_.integer(-1), at, -1));

@@ -54,7 +54,7 @@ void Factoring::join_classes(AxisClasses& classes) const {
                     const auto digits = digits_of(made.left[d]);
                     for (size_t k = 0; k < digits.size(); k++) {
                         Expr value = arena_.floor_divide(read->parts()[d], digits[k].radix);
-                        if (k > 0) value = arena_.modulo(value, std::max<int64_t>(arena_.extent(digits[k].axis), 1));
+                        if (k > 0) value = arena_.modulo(value, maximum(arena_.extent(digits[k].axis), 1));
                         if (value->kind != Kind::variable) continue;
                         const AxisId axis = value->axes[0];
                         if (arena_.extent(axis) != arena_.extent(digits[k].axis)) continue;

@@ -196,12 +196,12 @@ std::vector<Digit> digits_of(Expr left) {
 }
 
 std::vector<std::pair<AxisId, Expr>> digits_at(Arena& arena, Expr left, Expr coordinate) {
-    const int64_t offset = linear_form(left).constant;
-    Expr rest = offset == 0 ? coordinate : arena.add(coordinate, arena.integer(-offset));
+    const Size offset = linear_form(left).constant;
+    Expr rest = offset.same_as(0) ? coordinate : arena.add(coordinate, arena.integer(-offset));
     std::vector<std::pair<AxisId, Expr>> result;
     for (const Digit& digit : digits_of(left)) {
         Expr value = arena.floor_divide(rest, digit.radix);
-        if (!result.empty()) value = arena.modulo(value, std::max<int64_t>(arena.extent(digit.axis), 1));
+        if (!result.empty()) value = arena.modulo(value, maximum(arena.extent(digit.axis), 1));
         result.push_back({digit.axis, value});
     }
     return result;

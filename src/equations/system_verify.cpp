@@ -152,7 +152,7 @@ private:
         for (size_t d = 0; d < equation.left.size(); d++) {
             const CoordinateForm form = linear_form(equation.left[d]);
             RadixDigits<AxisId> digits;
-            int64_t first = form.constant;
+            Size first = form.constant;
             for (const auto& [atom, factor] : form.terms) {
                 const auto axis = atom->axis();
                 const bool turned = form.terms.size() == 1 && factor == -1;
@@ -162,7 +162,7 @@ private:
                     return problem("equations.cover",
                                    where(equation) + " has a left side that is no mixed radix of its axes");
                 }
-                first -= turned ? std::max<int64_t>(arena_.extent(axis) - 1, 0) : 0;
+                if (turned) first -= maximum(arena_.extent(axis) - 1, 0);
                 digits.push_back({axis, factor, arena_.extent(axis)});
             }
             const auto radix = mixed_radix(std::move(digits));

@@ -59,7 +59,7 @@ bool shares_operand(const System& system, const Equation& equation) {
     for (Expr read : reads(equation)) {
         if (system.tensor(read->tensor()).constant) continue;
         for (AxisId axis : equation.axes) {
-            const bool is_short = system.arena->extent(axis) <= longest_written_axis && !system.arena->axis(axis).named;
+            const bool is_short = !system.arena->axis(axis).named && system.arena->extent(axis) <= longest_written_axis;
             if (!is_short && !std::ranges::binary_search(read->axes, axis)) return true;
         }
     }

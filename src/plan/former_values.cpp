@@ -47,7 +47,7 @@ Expr KernelFormer::in_turn(Expr c, int64_t places) {
 Expr KernelFormer::digit(TensorIndex t, const ViewDimension& v, Expr c, bool local, bool outermost) {
     if (local) {
         const Equation& writer = system_.equation(system_.tensor(t).equations[0]);
-        const int64_t offset = linear_form(writer.left[v.dimension]).constant;
+        const Size offset = linear_form(writer.left[v.dimension]).constant;
         c = arena_.add(c, arena_.integer(-offset));
     }
     Expr shifted = arena_.floor_divide(c, v.radix);

@@ -329,8 +329,8 @@ private:
                     margin.refused = true;
                     continue;
                 }
-                margin.before[d] = std::max<int64_t>(margin.before[d], -coordinate->low);
-                margin.after[d] = std::max<int64_t>(margin.after[d], coordinate->high - shape[d] + 1);
+                margin.before[d] = maximum(margin.before[d], -coordinate->low);
+                margin.after[d] = maximum(margin.after[d], coordinate->high - shape[d] + 1);
             }
         }
     }

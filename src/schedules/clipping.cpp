@@ -68,18 +68,18 @@ std::vector<ClippedGuard> clipped_guards(const Kernel& kernel, const PhaseGroup&
 }
 
 InteriorRows interior_rows(const Kernel& kernel, AxisId rows, const std::vector<ClippedGuard>& guards) {
-    int64_t extent = std::max<int64_t>(0, kernel.axis(rows).extent);
+    const Size extent = maximum(kernel.axis(rows).extent, 0);
     InteriorRows interior{0, extent};
     for (const ClippedGuard& guard : guards) {
         if (!guard.on_rows) continue;
         Expr coordinate = guard.value->parts()[guard.dimension];
-        const int64_t constant = parts_of(coordinate).constant;
-        int64_t step = coefficient(coordinate, rows), reach = guard.factor * (kernel.axis(guard.reduced).extent - 1);
-        interior.first = greater(interior.first, ceil_divide(-constant, step));
-        interior.last = std::min(interior.last, floor_divide(guard.extent - 1 - constant - reach, step) + 1);
+        const Size constant = parts_of(coordinate).constant, reach = guard.factor * (kernel.axis(guard.reduced).extent - 1);
+        const int64_t step = coefficient(coordinate, rows);
+        interior.first = maximum(interior.first, ceil_divide(-constant, step));
+        interior.last = minimum(interior.last, floor_divide(guard.extent - 1 - constant - reach, step) + 1);
     }
-    interior.first = std::clamp<int64_t>(interior.first, 0, extent);
-    interior.last = std::clamp<int64_t>(interior.last, interior.first, extent);
+    interior.first = minimum(maximum(interior.first, 0), extent);
+    interior.last = minimum(maximum(interior.last, interior.first), extent);
     return interior;
 }
 

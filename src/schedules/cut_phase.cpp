@@ -29,8 +29,8 @@ PhaseGroup choices_of_border(PhaseGroup group) {
 
 // Whether vectors of the lanes' border, of so many points, read neighbours, by a term that is not long; else it goes
 // point by point. So do few points where a mask costs more than they do.
-bool has_vectors_in_border(const Assembly& assembly, const PhaseGroup& group, const RightSides& sides, int64_t points) {
-    if (points <= choice_numbers::points_for_masked_vectors && !assembly.target.has_mask_registers()) return false;
+bool has_vectors_in_border(const Assembly& assembly, const PhaseGroup& group, const RightSides& sides, const Size& points) {
+    if (!assembly.target.has_mask_registers() && points <= choice_numbers::points_for_masked_vectors) return false;
     const Movements movements(assembly.kernel, assembly.storage);
     int64_t size = 0;
     for (const auto& [unused, right] : sides.of) size += code_size(right, group.lanes);
@@ -142,11 +142,11 @@ private:
         Cut cut = {group_.lanes, lanes.first, lanes.last};
         PhaseGroup choices = choices_of_border(group_);
         RightSides sides = with_neighbours(assembly_.kernel, sides_, group_.lanes);
-        const int64_t extent = std::max<int64_t>(0, assembly_.kernel.axis(group_.lanes).extent);
+        const Size extent = maximum(assembly_.kernel.axis(group_.lanes).extent, 0);
         if (has_vectors_in_border(assembly_, group_, sides, cut.first + extent - cut.last)) {
-            cut.first = std::min(extent, ceil_divide(cut.first, group_.width) * group_.width);
-            if (cut.last < extent) cut.last -= cut.last % group_.width;
-            cut.last = std::max(cut.first, cut.last);
+            cut.first = minimum(extent, ceil_divide(cut.first, group_.width) * group_.width);
+            if (cut.last < extent) cut.last -= floor_modulo(cut.last, group_.width);
+            cut.last = maximum(cut.first, cut.last);
         } else {
             sides = sides_;
             choices.lanes = no_id;

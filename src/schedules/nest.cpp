@@ -139,8 +139,8 @@ Rows Nest::row_tiles(Range range, std::vector<int> sizes, const Inner& inner) {
 // Border, interior, border: a border's rows come one at a time, with clipped windows.
 Block Nest::cut_rows(const Interior& decided, const Inner& inner) {
     const InteriorRows clipped = interior_rows(assembly_.kernel, group_.rows, guards_);
-    const int64_t begin = std::max(clipped.first, decided.first);
-    const int64_t end = greater(begin, lesser(clipped.last, decided.last));
+    const Size begin = maximum(clipped.first, decided.first);
+    const Size end = maximum(begin, minimum(clipped.last, decided.last));
     const Number first = this->inside(Role::first_inside, group_.rows, begin);
     const Number last = this->inside(Role::end_inside, group_.rows, end);
     const RightSides general = sides_;

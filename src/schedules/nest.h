@@ -13,7 +13,7 @@ namespace heddle::schedules {
 // The points of an axis that have its interior's right sides.
 struct Cut {
     AxisId axis = no_id;
-    int64_t first = 0, last = 0;
+    Size first = 0, last = 0;
 };
 
 // What a nest runs over: the interiors of some axes, what the interior of another leaves, and all of the rest.

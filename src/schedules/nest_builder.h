@@ -45,7 +45,7 @@ private:
     Range whole_range(AxisId axis);
     void end_where_it_changes(Range& range, AxisId axis, Expr coordinate);
     bool is_innermost(Expr coordinate, AxisId axis) const;
-    Number inside(NumberId::Role role, AxisId axis, int64_t value);
+    Number inside(NumberId::Role role, AxisId axis, const Size& value);
     Block loops();
     Block beside_lanes(const NestPlan& plan);
     Block vector_steps();

@@ -23,7 +23,7 @@ std::optional<int64_t> Nest::window(AxisId axis) const {
     return std::nullopt;
 }
 
-Number Nest::inside(NumberId::Role role, AxisId axis, int64_t value) {
+Number Nest::inside(NumberId::Role role, AxisId axis, const Size& value) {
     return assembly_.numbers.integer(value, {role, {Subject::axis, axis}});
 }
 
@@ -43,7 +43,7 @@ Range Nest::range(AxisId axis) {
         if (is_innermost(coordinate, axis)) end_where_it_changes(range, axis, coordinate);
     }
     if (!part_.border || part_.border->axis != axis) return range;
-    const int64_t extent = std::max<int64_t>(0, assembly_.kernel.axis(axis).extent);
+    const Size extent = maximum(assembly_.kernel.axis(axis).extent, 0);
     const Number first = inside(Role::first_inside, axis, part_.border->first);
     const Number last = inside(Role::end_inside, axis, part_.border->last);
     const Number behind = inside(Role::behind_inside, axis, extent - part_.border->first);

@@ -153,6 +153,15 @@ std::pair<Sum, Sum> split(const Sum& a, int64_t divisor) {
     return {std::move(whole), std::move(rest)};
 }
 
+// The dividend without what divides its terms and the divisor, and that: (2 * a + 1) // 4 is a // 2.
+int64_t without_common_factor(Sum& sum, int64_t divisor) {
+    int64_t factor = divisor;
+    for (const Term& term : sum.terms) factor = std::gcd(factor, term.coefficient);
+    for (Term& term : sum.terms) term.coefficient /= factor;
+    sum.constant = floor_divide(sum.constant, factor);
+    return factor;
+}
+
 struct Operation {
     Kind kind;
     OriginPointer a, b;
@@ -251,10 +260,11 @@ struct Origin::Table {
         if (const auto exact = exactly_divided(x, y)) return made(*exact);
         if (a->kind() == Kind::modulo && a->right() == b) return of_constant(0);
         if (!b->is_constant() || b->constant_value() <= 0) return operation(Kind::floor_divide, a, b);
-        const auto [whole, rest] = split(x, b->constant_value());
+        auto [whole, rest] = split(x, b->constant_value());
         if (rest.terms.empty()) return made(whole);
-        const OriginPointer joined = joined_quotient(rest, b->constant_value());
-        return of(Kind::add, made(whole), joined ? joined : operation(Kind::floor_divide, made(rest), b));
+        const int64_t divisor = b->constant_value() / without_common_factor(rest, b->constant_value());
+        const OriginPointer joined = joined_quotient(rest, divisor);
+        return of(Kind::add, made(whole), joined ? joined : operation(Kind::floor_divide, made(rest), of_constant(divisor)));
     }
 
     static OriginPointer remainder(OriginPointer a, OriginPointer b) {

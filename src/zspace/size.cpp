@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "zspace/checked.h"
+#include "zspace/interval.h"
 #include "zspace/size_facts.h"
 
 namespace heddle {
@@ -23,6 +24,21 @@ void tell_divisor(const Size& size) {
 template <typename Operation>
 int64_t wrapped(int64_t a, int64_t b, Operation operation) {
     return static_cast<int64_t>(operation(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+}
+
+// What this thread has last given to each name: near enough to tell its class.
+std::map<std::string, int64_t>& last_numbers() {
+    thread_local std::map<std::string, int64_t> numbers;
+    return numbers;
+}
+
+// Whether one of them is the lesser for all sizes of their names' classes. Then it may be a fact that it is, and which plans
+// hold for no less; an expression would grow on.
+bool is_decided_by_class(const Size& a, const Size& b) {
+    if (!RecordingFacts::is_on() || is_limit(a) || is_limit(b)) return false;
+    const OriginPointer difference = Origin::of(Origin::Kind::subtract, origin_of(a), origin_of(b));
+    const Interval ends = difference->within_class(last_numbers());
+    return (ends.known_low() && ends.low.number() >= 0) || (ends.known_high() && ends.high.number() <= 0);
 }
 
 Size with_value(int64_t value, Origin::Kind operation, const Size& a, const Size& b) {
@@ -70,7 +86,10 @@ std::vector<int64_t> numbers_of(std::span<const Size> sizes) {
     return numbers;
 }
 
-Size named_size(const std::string& name, int64_t value) { return {value, Origin::of_name(name)}; }
+Size named_size(const std::string& name, int64_t value) {
+    last_numbers()[name] = value;
+    return {value, Origin::of_name(name)};
+}
 
 namespace size_arithmetic {
 
@@ -104,9 +123,11 @@ Size floor_modulo(const Size& a, const Size& b) {
     return with_value(heddle::floor_modulo(a.number(), b.number()), Origin::Kind::modulo, a, b);
 }
 Size minimum(const Size& a, const Size& b) {
+    if (is_decided_by_class(a, b)) return lesser(a, b);
     return with_value(std::min(a.number(), b.number()), Origin::Kind::minimum, a, b);
 }
 Size maximum(const Size& a, const Size& b) {
+    if (is_decided_by_class(a, b)) return greater(a, b);
     return with_value(std::max(a.number(), b.number()), Origin::Kind::maximum, a, b);
 }
 

@@ -20,7 +20,7 @@ using Names = std::map<std::string, int64_t>;
 struct Program {
     std::string name;
     std::function<std::vector<TensorId>(Session&, const Size& n, const Size& m)> build;
-    bool is_general = true;  // false: its plans hold for hardly more than the numbers that they are made for, as yet
+    int64_t multiple = 1;  // of sizes: what halves them reads its margins at some remainders and not at others
 };
 
 StaticValue list(std::vector<int64_t> values) { return StaticValue::of_integers(std::move(values)); }
@@ -61,15 +61,14 @@ const std::vector<Program>& programs() {
              const TensorId y = call(s, "conv", {x, s.add_constant("w", random_tensor({8, 3, 3, 3}, 4))}, {{"pads", list({1, 1, 1, 1})}, {"strides", list({2, 2})}});
              return {call(s, "max_pool", {call(s, "relu", {y})}, {{"kernel", list({2, 2})}, {"strides", list({2, 2})}, {"pads", list({1, 1, 1, 1})}})};
          },
-         false},
+         4},
         {"moved about",
          [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
              const TensorId x = input(s, "x", {n, m, 6});
              const TensorId flat = call(s, "reshape_to", {call(s, "transpose", {x})}, {{"shape", StaticValue::of(StaticValue::List{StaticValue::of(6), StaticValue::of(m * n)})}});
              return {flat, call(s, "pad", {x}, {{"pads", list({2, 1, 0, 1, 3, 0})}, {"mode", StaticValue::of("reflect")}}),
                      call(s, "slice", {x}, {{"starts", list({1, -3})}, {"ends", list({1000, 1000})}, {"axes", list({0, 1})}})};
-         },
-         false},
+         }},
         {"sums along",
          [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
              return {call(s, "cumsum", {input(s, "x", {m, n})}, {{"axis", StaticValue::of(1)}})};
@@ -115,7 +114,8 @@ TEST_P(Sizes, one_program_computes_what_those_for_each_size_do) {
         // Within a class, at its ends, and small ones.
         const auto size = [&] {
             constexpr int64_t ends[] = {3, 4, 15, 16, 63, 64};
-            return random() % 4 == 0 ? ends[random() % 6] : 16 + static_cast<int64_t>(random() % 48);
+            const int64_t any = random() % 4 == 0 ? ends[random() % 6] : 16 + static_cast<int64_t>(random() % 48);
+            return (any + program.multiple - 1) / program.multiple * program.multiple;
         };
         const Names names = {{"n", size()}, {"m", size()}};
         const auto graph = graph_at(program, names);
@@ -134,8 +134,7 @@ TEST_P(Sizes, one_program_computes_what_those_for_each_size_do) {
                 << program.name << " output " << o << " at n = " << names.at("n") << ", m = " << names.at("m");
         }
     }
-    if (program.is_general)
-        EXPECT_LE(generic.compiled(), size_t{count} / 2) << program.name << ": hardly one holds for another size";
+    EXPECT_LE(generic.compiled(), size_t{count} / 2) << program.name << ": hardly one holds for another size";
 }
 
 TEST_P(Sizes, an_instantiated_plan_is_sound) {
@@ -146,8 +145,8 @@ TEST_P(Sizes, an_instantiated_plan_is_sound) {
     ASSERT_TRUE(plan.facts);
     int held = 0;
     std::set<std::string> broken;  // by what it does not hold
-    for (int64_t n = 16; n < 64; n += 5) {
-        for (int64_t m = 17; m < 64; m += 9) {
+    for (int64_t n = 16; n < 64; n += 5 * program.multiple) {
+        for (int64_t m = program.multiple == 1 ? 17 : 20; m < 64; m += 9 * program.multiple) {
             const Names names = {{"n", n}, {"m", m}};
             if (const SizeFact* fact = plan.facts->broken_by(names)) {
                 broken.insert(fact->text());
@@ -159,7 +158,7 @@ TEST_P(Sizes, an_instantiated_plan_is_sound) {
             held++;
         }
     }
-    if (program.is_general) EXPECT_GT(held, 0) << program.name << ": " << testing::PrintToString(broken);
+    EXPECT_GT(held, 0) << program.name << ": " << testing::PrintToString(broken);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Sizes, testing::Range<size_t>(0, 8));

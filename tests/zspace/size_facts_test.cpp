@@ -48,7 +48,7 @@ TEST(SizeFacts, a_plain_number_is_a_fact) {
 }
 
 TEST(SizeFacts, what_holds_for_all_names_is_none) {
-    const Size n = named_size("n", 20), m = named_size("m", 5);
+    const Size n = named_size("n", 20), m = named_size("m", 50);
     EXPECT_EQ(told([&] {
                   EXPECT_TRUE(n + 1 > n);
                   EXPECT_TRUE(n * m >= 0);
@@ -57,9 +57,18 @@ TEST(SizeFacts, what_holds_for_all_names_is_none) {
                   EXPECT_TRUE(n < INT64_MAX);
                   EXPECT_TRUE(n.same_as(n) && !n.same_as(m) && !n.same_as(20));
                   EXPECT_TRUE(divides(4, 8 * n) && !divides(3, n));
-                  EXPECT_EQ(maximum(n, m).number(), 20);
+                  EXPECT_EQ(maximum(n, m).number(), 50);
               }),
               (Texts{"n != 0"}));  // of the division
+}
+
+// An expression that could be the other one for no size of its class is a fact instead, which costs no generality.
+TEST(SizeFacts, what_holds_for_a_class_decides_a_minimum) {
+    const Size n = named_size("n", 20), m = named_size("m", 5);
+    EXPECT_EQ(told([&] { EXPECT_EQ(maximum(n, m).text(), "n"); }), Texts{"n - m >= 0"});
+    EXPECT_EQ(told([&] { EXPECT_EQ(minimum(maximum(-n - 1, -3), n).text(), "-3"); }), (Texts{"n - 3 >= 0"}));
+    EXPECT_EQ(told([&] { EXPECT_EQ(minimum(n, 17).text(), "min(n, 17)"); }), Texts{});
+    EXPECT_EQ(minimum(n, 3).text(), "min(n, 3)") << "who records nothing needs no fact";
 }
 
 TEST(SizeFacts, recordings_end_nest_and_pause) {
