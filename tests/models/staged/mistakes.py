@@ -34,9 +34,9 @@ g (float[n] x) => (float[n] y) {{
 COMPUTED = "s = ReduceSum <keepdims = 0> (x) zero = Constant <value = float {0}> () c = Greater(s, zero)"
 
 CASES = [
-    loop("a body with too few outputs", "bool on", "", 'trips, "", x', ("inference.step",), "the body does not fit what the loop carries"),
+    loop("a body with too few outputs", "bool on", "", 'trips, "", x', ("inference.step",), "the body does not fit the loop"),
     loop("a body with too few inputs", "bool on, float[n] d, float[n] d", "d = Add(c, x)", 'trips, "", x, x', ("inference.step",), "the body does not fit"),
-    loop("a body that gives more than the node names", "bool on, float[n] d, float[n] d", "d = Add(c, x)", 'trips, "", x', ("",), ""),
+    loop("a body that gives more than the node names", "bool on, float[n] d, float[n] d", "d = Add(c, x)", 'trips, "", x', ("inference.step",), "the body does not fit"),
     loop("a carried type that changes", "bool on, int64[n] d", "d = Cast <to = 7> (c)", 'trips, "", x', ("inference.step",), "carried"),
     loop("a condition of the body that is no truth value", "float on2, float[n] d", "d = Add(c, x) on2 = ReduceMax <keepdims = 0> (d)", 'trips, "", x',
          ("inference.step",), "the condition that the body gives is one truth value"),
