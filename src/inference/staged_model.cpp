@@ -82,7 +82,7 @@ Result<void> StagedGraph::check_reads(const NamedValues& values) const {
         for (const std::string_view name : onnx::reads_of(node))
             check(std::string(name), fmt::format("node '{}'", node.label()));
     }
-    for (const std::string& output : outputs_) check(output, fmt::format("an output of {}", name_.empty() ? "the model" : "a body"));
+    for (const std::string& output : outputs_) check(output, name_.empty() ? "an output of the model" : "an output of a body");
     if (!problems.empty()) return fail(std::move(problems));
     return {};
 }
@@ -305,7 +305,8 @@ Result<StagedGraph::Inputs> StagedGraph::inputs_of(Continuation& at, const Named
     return inputs;
 }
 
-Result<StagedGraph::Continuation*> StagedGraph::run_stage(Continuation& at, NamedValues& values, const RunWatch& watch) {
+Result<StagedGraph::Continuation*> StagedGraph::run_stage(Continuation& at, NamedValues& values,
+                                                          const RunWatch& watch) {
     for (;;) {
         auto inputs = inputs_of(at, values);
         if (!inputs) return fail(std::move(inputs.error()));
@@ -341,7 +342,8 @@ onnx::OnnxModel StagedGraph::part_of(const Continuation& at, const Inputs& input
     return part;
 }
 
-Result<Graph> StagedGraph::import(Continuation& at, const Inputs& inputs, const NamedValues& values, Progress* progress) {
+Result<Graph> StagedGraph::import(Continuation& at, const Inputs& inputs, const NamedValues& values,
+                                  Progress* progress) {
     const onnx::OnnxModel part = part_of(at, inputs);
     std::vector<const std::vector<int64_t>*> shapes;
     onnx::ImportOptions options{.bindings = {}, .values = {}, .free_weights = {}, .progress = progress};
@@ -372,7 +374,9 @@ Result<Graph> StagedGraph::import(Continuation& at, const Inputs& inputs, const 
 Result<Graph> StagedGraph::end_stage(Continuation& at, onnx::ImportedStage stage, const Inputs& inputs,
                                      const NamedValues& values) {
     const size_t asked = at.asked.size();
-    const auto is_input = [&](const std::string& name) { return std::ranges::find(inputs.names, name) != inputs.names.end(); };
+    const auto is_input = [&](const std::string& name) {
+        return std::ranges::find(inputs.names, name) != inputs.names.end();
+    };
     for (const std::string& name : stage.asked) {
         if (is_input(name)) at.asked.insert(name);
     }
@@ -459,7 +463,9 @@ RunPart interpreted() {
 
 StagedModel::StagedModel(const onnx::OnnxModel& model, const Library& library, RunPart run,
                          std::map<std::string, int64_t> bindings)
-    : staging_{model, library, std::move(run)}, bindings_(std::move(bindings)), graph_(staging_, model.graph, nullptr, "") {}
+    : staging_{model, library, std::move(run)},
+      bindings_(std::move(bindings)),
+      graph_(staging_, model.graph, nullptr, "") {}
 
 namespace {
 

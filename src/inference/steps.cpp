@@ -179,7 +179,8 @@ Result<std::vector<Value>> run_loop(StepCall& call) {
         carried.assign(results->begin() + 1, results->begin() + 1 + static_cast<std::ptrdiff_t>(count));
         if (auto fine = check_carried(call, carried); !fine) return fail(std::move(fine.error()));
         for (size_t i = 0; i < stacks.size(); i++) {
-            if (auto done = stacks[i].add(call, (*results)[1 + count + i], 0); !done) return fail(std::move(done.error()));
+            if (auto done = stacks[i].add(call, (*results)[1 + count + i], 0); !done)
+                return fail(std::move(done.error()));
         }
     }
     if (!std::ranges::all_of(stacks, &Stack::has_type)) {
@@ -203,7 +204,8 @@ struct Way {
 
 std::vector<Way> ways_of(const onnx::OnnxNode& node, const std::string& kind, size_t count) {
     std::vector<Way> ways(count);
-    const onnx::OnnxAttribute *axes = attribute_of(node, kind + "_axes"), *turns = attribute_of(node, kind + "_directions");
+    const onnx::OnnxAttribute* axes = attribute_of(node, kind + "_axes");
+    const onnx::OnnxAttribute* turns = attribute_of(node, kind + "_directions");
     if (!turns && kind == "scan_input") turns = attribute_of(node, "directions");  // before opset 9
     for (size_t i = 0; i < count; i++) {
         if (axes && i < axes->integers.size()) ways[i].axis = axes->integers[i];
@@ -239,7 +241,8 @@ Result<std::vector<Value>> scan(StepCall& call) {
             return wrong_step(call, fmt::format("what is scanned has no dimension {}", ways[i].axis));
         const int64_t extent = scanned.tensor->shape()[static_cast<size_t>(ways[i].axis)];
         if (trips.value_or(extent) != extent)
-            return wrong_step(call, "what is scanned has different lengths", std::to_string(*trips), std::to_string(extent));
+            return wrong_step(call, "what is scanned has different lengths", std::to_string(*trips),
+                              std::to_string(extent));
         trips = extent;
     }
     std::vector<Stack> stacks;
@@ -268,8 +271,8 @@ Result<std::vector<Value>> scan(StepCall& call) {
     return states;
 }
 
-// Before opset 9 the first input is lengths, which are refused, and the first dimension of all others is one of examples,
-// each of which is scanned by itself.
+// Before opset 9 the first input is lengths, which are refused, and the first dimension of all others is one of
+// examples, each of which is scanned by itself.
 Result<std::vector<Value>> scan_examples(StepCall& call) {
     if (call.inputs.size() < 2 || call.inputs[0].tensor || call.inputs[0].list)
         return wrong_step(call, "lengths of scanned sequences are not supported", "no first input");
@@ -334,7 +337,8 @@ Result<std::vector<Value>> run_map(StepCall& call) {
 }
 
 Result<std::vector<Value>> run_step(StepCall& call) {
-    static const std::map<std::string, Step> loops = {{"Loop", &run_loop}, {"Scan", &run_scan}, {"SequenceMap", &run_map}};
+    static const std::map<std::string, Step> loops = {
+        {"Loop", &run_loop}, {"Scan", &run_scan}, {"SequenceMap", &run_map}};
     const auto loop = loops.find(call.node.operator_type);
     const Step step = loop != loops.end() ? loop->second : list_step(call.node.operator_type);
     if (step) return step(call);

@@ -124,7 +124,8 @@ void take_constants(FlatGraph& flat, const std::vector<std::string>& results) {
     for (OnnxNode& node : flat.nodes) {
         const bool is_constant = node.domain.empty() && node.operator_type == "Constant" && node.inputs.empty() &&
                                  node.outputs.size() == 1 && node.attributes.size() == 1 &&
-                                 node.attributes[0].tensor && std::ranges::find(results, node.outputs[0]) == results.end();
+                                 node.attributes[0].tensor &&
+                                 std::ranges::find(results, node.outputs[0]) == results.end();
         if (!is_constant) {
             others.push_back(std::move(node));
             continue;

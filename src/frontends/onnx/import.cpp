@@ -52,9 +52,8 @@ public:
     Result<ImportedStage> run_stage(const StageOptions& stage) {
         stage_ = &stage;
         session_.ask();
-        if (auto wanted = begin_stage(options_.progress, Stage::symbolic, static_cast<int64_t>(model_.graph.nodes.size()));
-            !wanted)
-            return fail(wanted.error());
+        const auto count = static_cast<int64_t>(model_.graph.nodes.size());
+        if (auto wanted = begin_stage(options_.progress, Stage::symbolic, count); !wanted) return fail(wanted.error());
         add_inputs();
         for (const auto& [name, data] : stage.known) define(name, add_known(name, data));
         for (const std::string& name : stage.lists) scope_.values.emplace(name, waiting);
