@@ -306,6 +306,9 @@ Diagnostics located_in_source(Diagnostics errors, const RunOptions& options, con
     return source ? located(std::move(errors), source->graph, feeds) : errors;
 }
 
+// A program of calls and a gradient are one graph.
+bool may_be_staged(const RunOptions& options) { return options.call.empty() && !options.gradient; }
+
 Result<void> run_in_stages(const RunOptions& options, const Library& library, const Given& given,
                            const std::shared_ptr<inference::Engine>& engine, Progress& progress, Measured& measured) {
     auto run = run_staged(options, library, given, engine, progress);
@@ -339,7 +342,7 @@ Result<void> run_compiled(const RunOptions& options, const Library& library, con
     if (kept) progress.finish();
     auto ready = kept ? take(std::move(*kept), options, given, measured)
                       : make(options, library, given, *engine, progress, measured);
-    if (!ready && options.call.empty() && inference::needs_stages(ready.error()))
+    if (!ready && may_be_staged(options) && inference::needs_stages(ready.error()))
         return run_in_stages(options, library, given, engine, progress, measured);
     if (!ready) return fail(std::move(ready.error()));
     const runtime::Executable& executable = *ready->program.executable;
@@ -381,7 +384,7 @@ Result<void> run_interpreted(const RunOptions& options, const Library& library, 
                              Measured& measured) {
     std::vector<TensorData> feeds;
     auto source = load_with_feeds(options, library, given, progress, measured, feeds);
-    if (!source && options.call.empty() && inference::needs_stages(source.error()))
+    if (!source && may_be_staged(options) && inference::needs_stages(source.error()))
         return run_in_stages(options, library, given, inference::make_engine(1), progress, measured);
     if (!source) return fail(std::move(source.error()));
     return run_reference(*source, feeds, measured);

@@ -19,7 +19,6 @@ Result<void> check_options(const RunOptions& options) {
                               : !options.profile.empty() ? "--profile"
                               : !options.system.empty()  ? "--system"
                               : !options.choices.empty() ? "--store"
-                              : options.gradient         ? "a gradient"
                                                          : "";
     if (wrong.empty()) return {};
     return fail({.code = "cli.stages",

@@ -16,7 +16,7 @@ namespace heddle::inference {
 namespace {
 
 // The import found that more values decide than were known to: it is done again with these.
-constexpr const char* again = "inference.again";
+constexpr const char* again = "again";
 
 void add_reads(const onnx::OnnxNode& node, std::set<std::string>& reads) {
     for (const std::string_view name : onnx::reads_of(node)) reads.emplace(name);
@@ -82,7 +82,8 @@ Result<void> StagedGraph::check_reads(const NamedValues& values) const {
         for (const std::string_view name : onnx::reads_of(node))
             check(std::string(name), fmt::format("node '{}'", node.label()));
     }
-    for (const std::string& output : outputs_) check(output, name_.empty() ? "an output of the model" : "an output of a body");
+    const std::string of = name_.empty() ? "the model" : "a body";
+    for (const std::string& output : outputs_) check(output, "an output of " + of);
     if (!problems.empty()) return fail(std::move(problems));
     return {};
 }
@@ -389,7 +390,7 @@ Result<Graph> StagedGraph::end_stage(Continuation& at, onnx::ImportedStage stage
     if (!knows_more && stage.rest.size() >= at.nodes.size() && !stage.has_written) {
         Diagnostics waiting = std::move(stage.waiting);
         if (waiting.empty())
-            waiting.push_back({.code = "inference.waiting",
+            waiting.push_back({.code = "inference.broken",
                                .summary = fmt::format("node '{}' waits for what nothing makes", at.nodes[0].label())});
         return fail(std::move(waiting));
     }
@@ -425,7 +426,11 @@ std::vector<Value> values_of(std::vector<TensorData> tensors) {
 
 bool needs_stages(const Diagnostics& problems) {
     return std::ranges::any_of(problems, [](const Diagnostic& problem) {
-        const bool waits = std::ranges::any_of(problem.params, [](const auto& p) { return p.first == "waits_for"; });
+        const auto has = [&](const char* key) {
+            return std::ranges::any_of(problem.params, [&](const auto& param) { return param.first == key; });
+        };
+        // An input whose value is not given is no value of a stage.
+        const bool waits = has("waits_for") && !has("not_given");
         return problem.code == "onnx.step" || problem.code == "onnx.open_branch" || waits;
     });
 }

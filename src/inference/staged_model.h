@@ -59,7 +59,7 @@ public:
     ~StagedGraph();
 
     // One value an output, for values of its inputs and of what it reads of the graphs around. Codes: those of
-    // import_stage, of compiling and running, of steps.h, inference.waiting (a value is asked for in vain).
+    // import_stage, of compiling and running, of steps.h, onnx.undefined_value.
     Result<std::vector<Value>> run(NamedValues values, const RunWatch& watch);
 
     const onnx::OnnxGraph& graph() const { return graph_; }

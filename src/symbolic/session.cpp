@@ -140,6 +140,7 @@ Result<std::optional<StaticValue>> concrete_value(State& session, const Environm
         diagnostic.reason = "more was to be computed while the graph is built than is allowed";
     diagnostic.params.emplace_back("input", specification.name);
     if (!data) diagnostic.params.emplace_back("waits_for", session.graph.tensor(tensor).name);
+    if (!data && session.graph.tensor(tensor).producer < 0) diagnostic.params.emplace_back("not_given", "true");
     return fail(std::move(diagnostic));
 }
 

@@ -135,7 +135,7 @@ private:
     }
 
     std::optional<TensorType> input_type(const OnnxValue& input) {
-        if (!input.dtype) problem(list_input(input));
+        if (is_list(input)) problem(list_input(input));
         if (!input.has_shape && input.dtype) {
             problem({.code = "onnx.input_type",
                      .summary = fmt::format("the model does not say the rank of input '{}'", input.name)});
