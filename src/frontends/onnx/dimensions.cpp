@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "frontends/onnx/import.h"
+#include "frontends/onnx/order.h"
 
 namespace heddle::onnx {
 
@@ -38,23 +39,10 @@ std::optional<OnnxModel> without_initializers(const OnnxModel& model, const std:
     return result;
 }
 
-namespace {
-
-void add_read(const OnnxGraph& graph, std::set<std::string>& read) {
-    for (const OnnxValue& output : graph.outputs) read.insert(output.name);
-    for (const OnnxNode& node : graph.nodes) {
-        read.insert(node.inputs.begin(), node.inputs.end());
-        for (const OnnxAttribute& attribute : node.attributes) {
-            if (attribute.graph) add_read(*attribute.graph, read);
-        }
-    }
-}
-
-}  // namespace
-
 std::vector<bool> read_inputs(const OnnxModel& model) {
-    std::set<std::string> read;
-    add_read(model.graph, read);
+    std::set<std::string_view> read;
+    for (const OnnxValue& output : model.graph.outputs) read.insert(output.name);
+    for (const OnnxNode& node : model.graph.nodes) read.merge(reads_of(node));
     std::vector<bool> result;
     for (const OnnxValue* input : caller_inputs(model)) result.push_back(read.contains(input->name));
     return result;

@@ -93,8 +93,7 @@ struct ImportedStage {
     std::vector<std::string> asked;           // values by which the rest is decided: results, or inputs
     std::vector<std::string> deciding_inputs;
     bool has_written = false;  // nodes of a branch in place of an `If`
-    // A node that asked, and what it is to be told of the rest when nothing more can be computed.
-    Diagnostics waiting;
+    Diagnostics waiting;  // what is told of the nodes that ask, where nothing answers them
 };
 
 // The model's graph is one without calls (flatten.h) and without outputs. Its nodes run in order, but those wait that
