@@ -45,7 +45,7 @@ Result<std::vector<Value>> ModelProgram::run(const std::vector<Value>& inputs, c
     }
     std::vector<Value> values;
     size_t next = 0;
-    for (const bool read : onnx::read_inputs(model_)) values.push_back(read ? inputs[next++] : Value());
+    for (const bool read : is_read_) values.push_back(read ? inputs[next++] : Value());
     return stages->run(std::move(values), watch);
 }
 

@@ -20,7 +20,8 @@ public:
           programs_(programs),
           bindings_(std::move(bindings)),
           specialise_(std::move(specialise)),
-          may_be_staged_(may_be_staged) {}
+          may_be_staged_(may_be_staged),
+          is_read_(onnx::read_inputs(model)) {}
 
     // One value an output, for one an input that is read. Threads may call at once, and wait for each other. Codes: those of
     // ProgramCache::run and StagedModel::run.
@@ -37,6 +38,7 @@ private:
     const std::map<std::string, int64_t> bindings_;
     const Specialise specialise_;
     const bool may_be_staged_;
+    const std::vector<bool> is_read_;  // by caller's input
     std::mutex mutex_;
     std::map<std::string, TensorData> decided_;  // by input, the first value that a graph was for
     std::unique_ptr<StagedModel> staged_;  // once it was found to be no one graph

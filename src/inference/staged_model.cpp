@@ -273,7 +273,7 @@ onnx::OnnxValue value_type(const std::string& name, const TensorData& data,
 
 }  // namespace
 
-Result<StagedGraph::Inputs> StagedGraph::inputs_of(Continuation& at, const NamedValues& values) const {
+StagedGraph::Inputs StagedGraph::inputs_of(Continuation& at, const NamedValues& values) const {
     Inputs inputs;
     std::string negative;
     for (const std::string& name : at.reads) {
@@ -309,12 +309,11 @@ Result<StagedGraph::Inputs> StagedGraph::inputs_of(Continuation& at, const Named
 Result<StagedGraph::Continuation*> StagedGraph::run_stage(Continuation& at, NamedValues& values,
                                                           const RunWatch& watch) {
     for (;;) {
-        auto inputs = inputs_of(at, values);
-        if (!inputs) return fail(std::move(inputs.error()));
+        const Inputs inputs = inputs_of(at, values);
         const auto specialise = [&](const std::vector<TensorData>&, Progress* progress) {
-            return import(at, *inputs, values, progress);
+            return import(at, inputs, values, progress);
         };
-        auto results = staging_.run(inputs->part, inputs->tensors, specialise, watch);
+        auto results = staging_.run(inputs.part, inputs.tensors, specialise, watch);
         if (!results && results.error().front().code == again) continue;
         if (!results) return fail(std::move(results.error()));
         const StageEnd& end = ends_[static_cast<size_t>(results->tag - 1)];
@@ -470,7 +469,9 @@ StagedModel::StagedModel(const onnx::OnnxModel& model, const Library& library, R
                          std::map<std::string, int64_t> bindings)
     : staging_{model, library, std::move(run)},
       bindings_(std::move(bindings)),
-      graph_(staging_, model.graph, nullptr, "") {}
+      graph_(staging_, model.graph, nullptr, "") {
+    for (const onnx::OnnxValue* input : onnx::caller_inputs(model)) declared_.graph.inputs.push_back(*input);
+}
 
 namespace {
 
@@ -488,23 +489,23 @@ Value own(Value value, std::set<const std::byte*>& taken) {
 
 Result<std::vector<Value>> StagedModel::run(std::vector<Value> inputs, const RunWatch& watch) {
     const std::lock_guard lock(running_);
-    const auto declared = onnx::caller_inputs(staging_.model);
+    const std::vector<onnx::OnnxValue>& declared = declared_.graph.inputs;
     std::vector<const std::vector<int64_t>*> shapes;
     for (const Value& value : inputs) shapes.push_back(value.tensor ? &value.tensor->shape() : nullptr);
-    auto bound = onnx::bind_shapes(staging_.model, shapes, bindings_);
+    auto bound = onnx::bind_shapes(declared_, shapes, bindings_);
     if (!bound) return fail(std::move(bound.error()));
     NamedValues values;
     for (size_t i = 0; i < declared.size(); i++) {
         Value& value = inputs[i];
-        if (!value.tensor && !value.list && !onnx::is_list(*declared[i])) continue;
-        if (value.tensor && declared[i]->dtype && value.tensor->dtype() != *declared[i]->dtype)
-            return fail(runtime::wrong_dtype(declared[i]->name, {*declared[i]->dtype, {}}, *value.tensor));
-        for (size_t d = 0; value.tensor && d < declared[i]->shape.size(); d++) {
-            const std::string name = onnx::open_name(*declared[i], d);
+        if (!value.tensor && !value.list && !onnx::is_list(declared[i])) continue;
+        if (value.tensor && declared[i].dtype && value.tensor->dtype() != *declared[i].dtype)
+            return fail(runtime::wrong_dtype(declared[i].name, {*declared[i].dtype, {}}, *value.tensor));
+        for (size_t d = 0; value.tensor && d < declared[i].shape.size(); d++) {
+            const std::string name = onnx::open_name(declared[i], d);
             const int64_t number = value.tensor->shape()[d];
             value.sizes.push_back(name.empty() || bindings_.contains(name) ? Size(number) : named_size(name, number));
         }
-        values.emplace(declared[i]->name, std::move(value));
+        values.emplace(declared[i].name, std::move(value));
     }
     auto results = graph_.run(std::move(values), watch);
     if (!results) return results;

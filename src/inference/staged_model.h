@@ -62,7 +62,6 @@ public:
     // import_stage, of compiling and running, of steps.h, onnx.undefined_value.
     Result<std::vector<Value>> run(NamedValues values, const RunWatch& watch);
 
-    const onnx::OnnxGraph& graph() const { return graph_; }
     const std::set<std::string>& captures() const { return captures_; }
     int64_t opset_of(const onnx::OnnxNode& node) const;
     // The graph of a node of this one.
@@ -82,7 +81,7 @@ private:
     Result<void> run_step(const onnx::OnnxNode& node, NamedValues& values, const RunWatch& watch);
     void split(Continuation& at, std::vector<onnx::OnnxNode> steps, std::vector<onnx::OnnxNode> others);
     Result<Continuation*> run_stage(Continuation& at, NamedValues& values, const RunWatch& watch);
-    Result<Inputs> inputs_of(Continuation& at, const NamedValues& values) const;
+    Inputs inputs_of(Continuation& at, const NamedValues& values) const;
     Result<Graph> import(Continuation& at, const Inputs& inputs, const NamedValues& values, Progress* progress);
     Result<Graph> end_stage(Continuation& at, onnx::ImportedStage stage, const Inputs& inputs,
                             const NamedValues& values);
@@ -117,6 +116,7 @@ public:
 private:
     Staging staging_;
     std::map<std::string, int64_t> bindings_;
+    onnx::OnnxModel declared_;  // the caller's inputs and nothing else: a run looks at no more
     StagedGraph graph_;
     std::mutex running_;
 };

@@ -68,7 +68,8 @@ struct ImportedModel {
 // what depends on a result that is wrong is not looked at.
 // A call of one of the model's functions is the function's nodes, named after the call.
 // Codes: those of check_support, onnx.unbound_dimension, onnx.open_branch, onnx.branch, onnx.undefined_value,
-// onnx.duplicate_value, onnx.step (a loop or a list, which no graph holds), onnx.function_call, onnx.unknown_attribute, onnx.attribute, onnx.input_type,
+// onnx.duplicate_value, onnx.step (a loop or a list, which no graph holds), onnx.function_call,
+// onnx.unknown_attribute, onnx.attribute, onnx.input_type,
 // support.cancelled (alone), and those of applying templates.
 Result<ImportedModel> import_model(const OnnxModel& model, const Library& library, const ImportOptions& options);
 
@@ -91,7 +92,6 @@ struct ImportedStage {
     std::vector<OnnxNode> rest;               // nodes that wait, and those that follow from sizes alone and are read by them
     std::vector<OnnxTensor> initializers;     // of branches whose nodes are among them
     std::vector<std::string> asked;           // values by which the rest is decided: results, or inputs
-    std::vector<std::string> deciding_inputs;
     bool has_written = false;  // nodes of a branch in place of an `If`
     Diagnostics waiting;  // what is told of the nodes that ask, where nothing answers them
 };
