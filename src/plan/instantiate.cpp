@@ -22,6 +22,7 @@ void visit_sizes(Plan& plan, const Visit& visit) {
         each(buffer.storage.extent);
         each(buffer.storage.margin_before);
         each(buffer.storage.margin_after);
+        each(buffer.storage.room);
     }
     for (Batch& batch : plan.run) {
         for (Launch& launch : batch) {
@@ -35,11 +36,10 @@ void visit_sizes(Plan& plan, const Visit& visit) {
 
 }  // namespace
 
-std::optional<std::map<std::string, int64_t>> names_for(const Plan& plan,
-                                                        const std::vector<std::vector<int64_t>>& input_shapes,
-                                                        const std::map<std::string, int64_t>& given) {
+std::optional<Names> names_for(const Plan& plan, const std::vector<std::vector<int64_t>>& input_shapes, const Names& given,
+                               const std::function<void(Names&)>& amend) {
     if (!plan.facts || input_shapes.size() != plan.input_types.size()) return std::nullopt;
-    std::map<std::string, int64_t> names = plan.names;
+    Names names = plan.names;
     for (const auto& [name, number] : given) names[name] = number;
     const auto each = [&](const auto& visit) {
         for (size_t i = 0; i < input_shapes.size(); i++) {
@@ -56,10 +56,11 @@ std::optional<std::map<std::string, int64_t>> names_for(const Plan& plan,
         return true;
     });
     const bool fits = ranks_fit && each([&](const Size& size, int64_t number) { return size.at(names) == number; });
+    if (fits && amend) amend(names);
     return fits && !plan.facts->broken_by(names) ? std::optional(std::move(names)) : std::nullopt;
 }
 
-bool instantiate(Plan& plan, const std::map<std::string, int64_t>& names) {
+bool instantiate(Plan& plan, const Names& names) {
     std::unordered_map<OriginPointer, int64_t> values;  // each is worked out once
     bool all = true;
     visit_sizes(plan, [&](const Size& size) {

@@ -35,6 +35,9 @@ std::string map_text(const StorageMap& map) {
         text += fmt::format("{}{}: {} {}", separator, d, map.margin_before[d], map.margin_after[d]);
         separator = ", ";
     }
+    for (size_t d = 0; d < map.extent.size(); d++) {
+        if (!map.room[d].same_as(0)) text += fmt::format(" room {}: {}", d, map.room[d].number());
+    }
     return text;
 }
 
@@ -88,6 +91,8 @@ std::string print(const Plan& plan) {
     interface("input", plan.input_names, plan.input_types,
               [&](int32_t input) { return plan.decided.contains(input) ? " decided" : ""; });
     interface("output", plan.output_names, plan.output_types, [&](int32_t output) {
+        if (const Growth* growth = plan.growth_of(output))
+            return fmt::format(" grows input {} along {}", growth->input, growth->dimension);
         const int32_t input = plan.input_below(output);
         return input < 0 ? "" : fmt::format(" in input {}", input);
     });
@@ -118,8 +123,13 @@ std::string summary(const Plan& plan) {
                             quoted_text(plan.input_names[static_cast<size_t>(donation.input)]),
                             plan.is_in_place(donation) ? "" : ", copied there at the end");
     }
+    for (const Growth& growth : plan.growths) {
+        text += fmt::format("output {} grows behind input {} along dimension {}\n",
+                            quoted_text(plan.output_names[static_cast<size_t>(growth.output)]),
+                            quoted_text(plan.input_names[static_cast<size_t>(growth.input)]), growth.dimension);
+    }
     for (const Buffer& b : plan.buffers) {
-        if (b.packed.empty() && b.storage.is_row_major()) continue;
+        if (b.packed.empty() && (b.storage.is_row_major() || b.storage.has_room())) continue;
         text += fmt::format("{} buffer {}: {}\n", names::kinds[static_cast<size_t>(b.kind)], quoted_text(b.name),
                             b.packed.empty() ? map_text(b.storage) : "packed " + quoted_text(b.packed));
     }

@@ -99,6 +99,11 @@ private:
             if (reader_.take("in")) {
                 reader_.expect("input");
                 plan_.donations.push_back({static_cast<int32_t>(plan_.output_names.size()) - 1, index()});
+            } else if (reader_.take("grows")) {
+                reader_.expect("input");
+                const int32_t input = index();
+                reader_.expect("along");
+                plan_.growths.push_back({static_cast<int32_t>(plan_.output_names.size()) - 1, input, index()});
             }
         } else if (reader_.take("buffer")) {
             buffer();
@@ -213,16 +218,26 @@ private:
         } else {
             for (const char* word : {"row", "-", "major"}) reader_.expect(word);
         }
-        if (!reader_.take("margins")) return map;
-        do {
-            if (reader_.peek().integer >= static_cast<int64_t>(map.extent.size())) reader_.error("a dimension");
-            const auto dimension = static_cast<size_t>(natural());
-            reader_.expect(":");
-            if (reader_.failed()) break;
-            map.margin_before[dimension] = natural();
-            map.margin_after[dimension] = natural();
-        } while (reader_.take(","));
+        if (reader_.take("margins")) {
+            do {
+                const auto d = dimension(map);
+                if (reader_.failed()) break;
+                map.margin_before[d] = natural();
+                map.margin_after[d] = natural();
+            } while (reader_.take(","));
+        }
+        if (reader_.take("room")) {
+            const auto d = dimension(map);
+            if (!reader_.failed()) map.room[d] = natural();
+        }
         return map;
+    }
+
+    size_t dimension(const StorageMap& map) {
+        if (reader_.peek().integer >= static_cast<int64_t>(map.extent.size())) reader_.error("a dimension");
+        const auto dimension = static_cast<size_t>(natural());
+        reader_.expect(":");
+        return dimension;
     }
 
     void launch(std::vector<Batch>& batches) {

@@ -165,6 +165,7 @@ Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptio
     tell_classes(graph.dimension_names);
     tell_prepared(*plan);
     plan->names = graph.dimension_names;
+    if (!plan->capacity.empty()) plan->names[plan->capacity] = plan->capacity_of(plan->growths.front()).number();
     plan->tag = graph.tag;
     plan->facts = std::move(facts);
     return plan;

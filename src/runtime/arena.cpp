@@ -38,9 +38,19 @@ int64_t run_bytes(const plan::Plan& plan) {
     return bytes;
 }
 
+static TensorType with_all_places(const plan::Plan& plan, const plan::Growth& growth) {
+    TensorType type = plan.output_types[static_cast<size_t>(growth.output)];
+    type.shape[static_cast<size_t>(growth.dimension)] = plan.capacity_of(growth);
+    return type;
+}
+
 std::vector<TensorData> Arena::results(const plan::Plan& plan) {
-    const auto has_memory = [&](size_t output) { return plan.input_below(static_cast<int32_t>(output)) >= 0; };
+    const auto has_memory = [&](size_t i) {
+        const auto output = static_cast<int32_t>(i);
+        return plan.input_below(output) >= 0 || plan.growth_of(output);
+    };
     int64_t bytes = 0;
+    for (const plan::Growth& growth : plan.growths) bytes += with_all_places(plan, growth).byte_size().number();
     for (size_t i = 0; i < plan.output_types.size(); i++) bytes += has_memory(i) ? 0 : plan.output_types[i].byte_size().number();
     results_.keep(bytes);
     std::vector<TensorData> results;
@@ -50,6 +60,10 @@ std::vector<TensorData> Arena::results(const plan::Plan& plan) {
                                         : results_.make(type));
     }
     return results;
+}
+
+TensorData Arena::growing_result(const plan::Plan& plan, const plan::Growth& growth) {
+    return results_.make(with_all_places(plan, growth));
 }
 
 Result<void> Arena::take(const plan::Plan& plan) {

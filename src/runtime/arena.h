@@ -26,8 +26,10 @@ public:
     // Makes room for a run of this plan. Code runtime.out_of_memory: then nothing may run, and the next call tries again.
     Result<void> take(const plan::Plan& plan);
 
-    // A tensor for each result of a run of this plan, with anything in it; without memory where an input gives it.
+    // A tensor for each result of a run of this plan, with anything in it; without memory where an input gives it, or it grows.
     std::vector<TensorData> results(const plan::Plan& plan);
+    // For one of them that grows (growing_memory.h), with all of its places. Anything is in it. std::bad_alloc, as TensorData.
+    TensorData growing_result(const plan::Plan& plan, const plan::Growth& growth);
 
     std::byte* workspace() const { return workspace_.get(); }  // on the device, if there is one
     const std::vector<std::shared_ptr<std::byte>>& scratch() const { return scratch_; }  // one a thread

@@ -123,6 +123,7 @@ public:
     Result<TensorData> contents(int32_t buffer) const;
 
     int64_t bytes() const;  // that a run needs of the arena
+    Arena& arena() { return *arena_; }
 
 private:
     Result<void> stage_inputs(const std::vector<TensorData>& inputs);
