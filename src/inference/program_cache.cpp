@@ -11,7 +11,6 @@
 #include "cache/folder.h"
 #include "evaluate/failing_read.h"
 #include "inference/growing_run.h"
-#include "plan/instantiate.h"
 #include "support/guarded.h"
 #include "support/progress.h"
 
@@ -44,6 +43,10 @@ struct ProgramCache::Wanted {
 
     // Row-major.
     TensorData input(size_t i) const { return values && (*values)[i].growing ? (*values)[i].growing->dense() : inputs[i]; }
+    plan::ChooseCapacity capacity(const plan::Plan& plan) const {
+        if (plan.growths.empty()) return {};
+        return [this, &plan](int64_t longest) { return capacity_for(longest, plan, *values); };
+    }
     std::vector<TensorData> all_inputs() const { return all_but({}); }
     // Of those that `growths` continue, what was given.
     std::vector<TensorData> all_but(const std::vector<plan::Growth>& growths) const {
@@ -62,7 +65,7 @@ bool ProgramCache::fits(const Entry& entry, const Wanted& wanted) {
         if (entry.types[i].extents() != wanted.inputs[i].shape()) return false;
     }
     if (!wanted.names) return true;
-    const auto& names = entry.session->plan().names;
+    const auto& names = entry.session->numbers().names;
     return std::ranges::all_of(*wanted.names, [&](const auto& given) {
         const auto known = names.find(given.first);
         return known != names.end() && known->second == given.second;
@@ -79,16 +82,14 @@ bool ProgramCache::has_types_and_values(const Entry& entry, const Wanted& wanted
 
 std::list<ProgramCache::Entry>::iterator ProgramCache::resized(const Wanted& wanted) {
     static const std::map<std::string, int64_t> none;
-    std::vector<std::vector<int64_t>> shapes;
-    for (const TensorData& input : wanted.inputs) shapes.push_back(input.shape());
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
         if (entry->key != wanted.key || !has_types_and_values(*entry, wanted)) continue;
-        const plan::Plan& plan = entry->session->plan();
-        const auto names = plan::names_for(plan, shapes, wanted.names ? *wanted.names : none, [&](plan::Names& names) {
-            if (!plan.growths.empty()) names[plan.capacity] = capacity_for(plan, names, *wanted.values);
-        });
-        if (!names || !entry->session->resize(*names)) continue;
-        for (size_t i = 0; i < shapes.size(); i++) entry->types[i].shape.assign(shapes[i].begin(), shapes[i].end());
+        if (!entry->session->resize(wanted.inputs, wanted.names ? *wanted.names : none, wanted.capacity(entry->session->plan())))
+            continue;
+        for (size_t i = 0; i < wanted.inputs.size(); i++) {
+            const auto& shape = wanted.inputs[i].shape();
+            entry->types[i].shape.assign(shape.begin(), shape.end());
+        }
         return entry;
     }
     return entries_.end();
@@ -244,26 +245,22 @@ Result<ProgramCache::Results> ProgramCache::run(const Part& part, const std::vec
 }
 
 Result<ProgramCache::Results> ProgramCache::run_in(runtime::Session& session, const Wanted& wanted, Progress* progress) {
-    if (session.plan().growths.empty()) {
+    const plan::Plan& plan = session.plan();
+    if (plan.growths.empty()) {
         auto tensors = wanted.values ? session.run(wanted.all_inputs(), progress) : session.run(wanted.inputs, progress);
         if (!tensors) return fail(std::move(tensors.error()));
-        return Results{std::move(*tensors), session.plan().output_types, {}, session.plan().tag};
+        return Results{std::move(*tensors), session.numbers().output_types, {}, plan.tag};
     }
-    if (session.plan().facts) {
-        plan::Names names = session.plan().names;
-        int64_t& capacity = names[session.plan().capacity];
-        const int64_t before = std::exchange(capacity, capacity_for(session.plan(), names, *wanted.values));
-        if (capacity != before && !session.plan().facts->broken_by(names)) session.resize(names);
-    }
-    const plan::Plan& plan = session.plan();
+    // What was last run may have had other memory.
+    if (!has_capacity(plan, session.numbers(), *wanted.values)) session.resize(wanted.inputs, {}, wanted.capacity(plan));
     std::vector<TensorData> inputs = wanted.all_but(plan.growths);
-    auto growing = take_growing(plan, *wanted.values, session.arena(), inputs);
+    auto growing = take_growing(plan, session.numbers(), *wanted.values, session.arena(), inputs);
     if (!growing) return fail(std::move(growing.error()));
-    Results results{{}, plan.output_types, {}, plan.tag};
+    Results results{{}, session.numbers().output_types, {}, plan.tag};
     try {
         results.tensors = session.make_outputs();
     } catch (const std::bad_alloc&) {
-        return runtime::out_of_memory(plan);
+        return runtime::out_of_memory(plan, session.numbers());
     }
     for (size_t g = 0; g < growing->size(); g++) {
         const auto output = static_cast<size_t>(plan.growths[g].output);

@@ -48,6 +48,10 @@ public:
                 maps_[static_cast<size_t>(t)] = with_capacity(system_.tensor(t).shape, growing.dimension, capacity_);
         }
         plan_.target = target_;
+        if (graph_.facts) {
+            plan_.names = graph_.dimension_names;
+            if (!growing_.empty()) plan_.names[plan_.capacity] = capacity_.number();
+        }
         name_interface();
         find_users();
         find_takeovers();

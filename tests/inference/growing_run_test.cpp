@@ -9,6 +9,7 @@
 #include "helpers/running.h"
 #include "inference/program_cache.h"
 #include "plan/instantiate.h"
+#include "plan/numbers.h"
 #include "zspace/size_facts.h"
 
 namespace heddle::inference {
@@ -143,10 +144,15 @@ TEST(Growth, plans_copy_nothing_and_hold_for_other_lengths) {
             }
         }
     }
-    const auto names = plan::names_for(plan, {{heads, 1, width}, {heads, 33, width}, {heads, 33, width}}, {},
-                                       [](plan::Names& names) { names["capacity"] = 51; });
-    ASSERT_TRUE(names);
-    ASSERT_TRUE(plan::instantiate(plan, *names));
+    const std::vector<TensorData> inputs = {TensorData(DType::float32, {heads, 1, width}), TensorData(DType::float32, {heads, 33, width}),
+                                            TensorData(DType::float32, {heads, 33, width})};
+    plan::Numbers numbers(plan);
+    EXPECT_EQ(numbers.capacity, 37);
+    ASSERT_TRUE(plan::SizedPlan(plan).resize(numbers, inputs, {}, [](int64_t longest) { return longest + 17; }));
+    EXPECT_EQ(numbers.capacity, 51);
+    EXPECT_FALSE(plan::SizedPlan(plan).resize(numbers, inputs, {}, [](int64_t longest) { return longest - 1; }));
+    ASSERT_TRUE(plan::instantiate(plan, numbers.names));
+    EXPECT_EQ(plan::Numbers(plan), numbers);
     EXPECT_EQ(plan.capacity_of(plan.growths[0]).number(), 51);
     EXPECT_TRUE(verify(plan));
 }
