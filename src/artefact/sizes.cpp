@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "zspace/checked.h"
+
 namespace heddle::artefact {
 namespace {
 
@@ -68,39 +70,14 @@ Result<std::vector<Dimension>> parse_dimensions(const std::vector<std::string>& 
     return dimensions;
 }
 
-Result<SizeGrid> SizeGrid::make(std::vector<Dimension> dimensions) {
-    SizeGrid grid;
-    for (const Dimension& dimension : dimensions) {
-        if (dimension.count() > most_sizes / grid.count_) {
-            return fail(
-                {.code = "artefact.too_many_sizes",
-                 .summary = "the program is to hold for too many sizes",
-                 .expected = fmt::format("at most {} sizes of all dimensions together", most_sizes),
-                 .found = fmt::format("{} times {} sizes of '{}'", grid.count_, dimension.count(), dimension.name),
-                 .reason = "each is planned when the program is exported, and checked",
-                 .remedy = fmt::format("a narrower range, or a step: {}={}:{}:{}", dimension.name, dimension.from,
-                                       dimension.to, dimension.step * 8)});
-        }
-        grid.count_ *= dimension.count();
-    }
-    grid.dimensions_ = std::move(dimensions);
-    return grid;
-}
+int64_t Dimension::below(int64_t size) const { return from + floor_divide(size - from, step) * step; }
 
-std::vector<int64_t> SizeGrid::numbers(int64_t all) const {
-    std::vector<int64_t> numbers(dimensions_.size());
-    for (size_t d = dimensions_.size(); d-- > 0;) {
-        numbers[d] = all % dimensions_[d].count();
-        all /= dimensions_[d].count();
-    }
-    return numbers;
-}
+int64_t Dimension::above(int64_t size) const { return from + ceil_divide(size - from, step) * step; }
 
-std::map<std::string, int64_t> SizeGrid::bindings(int64_t all) const {
-    std::map<std::string, int64_t> bindings;
-    const std::vector<int64_t> chosen = numbers(all);
-    for (size_t d = 0; d < chosen.size(); d++) bindings[dimensions_[d].name] = dimensions_[d].size(chosen[d]);
-    return bindings;
+std::string text_of(const SizeNames& sizes) {
+    std::string text;
+    for (const auto& [name, size] : sizes) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, size);
+    return text;
 }
 
 }  // namespace heddle::artefact

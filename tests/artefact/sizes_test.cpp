@@ -23,19 +23,14 @@ TEST(Sizes, WhatIsNoRangeIsRefused) {
         EXPECT_EQ(codes(parse_dimensions({text})), Codes{"artefact.range"}) << text;
 }
 
-TEST(Sizes, ThereIsAnEndToThem) {
-    EXPECT_TRUE(SizeGrid::make({{"a", 1, 64, 1}, {"b", 1, 64, 1}}));
-    for (const std::vector<Dimension>& many :
-         {std::vector<Dimension>{{"a", 1, 64, 1}, {"b", 1, 65, 1}}, {{"a", 0, 2147483647, 1}}})
-        EXPECT_EQ(codes(SizeGrid::make(many)), Codes{"artefact.too_many_sizes"});
-}
-
-TEST(Sizes, AreNumberedWithTheLastDimensionFirst) {
-    auto grid = SizeGrid::make({{"a", 1, 2, 1}, {"b", 10, 30, 10}});
-    ASSERT_TRUE(grid);
-    EXPECT_EQ(grid->count(), 6);
-    EXPECT_EQ(grid->numbers(4), (std::vector<int64_t>{1, 1}));
-    EXPECT_EQ(grid->bindings(4), (std::map<std::string, int64_t>{{"a", 2}, {"b", 20}}));
+TEST(Sizes, OnesBesideAnyNumber) {
+    const Dimension dimension{"a", 8, 38, 5};
+    EXPECT_EQ(dimension.below(17), 13);
+    EXPECT_EQ(dimension.below(18), 18);
+    EXPECT_EQ(dimension.above(19), 23);
+    EXPECT_EQ(dimension.above(8), 8);
+    EXPECT_TRUE(dimension.has(38));
+    for (int64_t other : {3, 9, 43}) EXPECT_FALSE(dimension.has(other)) << other;
 }
 
 TEST(Weights, EqualContentsLieThereOnce) {
