@@ -152,7 +152,9 @@ static int32_t heddle_check_tensor(heddle_call* call, const char* kind, const he
 static int32_t heddle_check_layout(heddle_call* call, const char* kind, const heddle_argument* argument,
                                    const DLTensor* tensor) {
     int64_t step = 1;
-    for (int32_t d = tensor->ndim; d-- > 0;) {
+    int has_elements = 1;
+    for (int32_t d = 0; d < tensor->ndim; d++) has_elements = has_elements && tensor->shape[d] != 0;
+    for (int32_t d = tensor->ndim; d-- > 0 && has_elements;) {
         if (tensor->strides && tensor->shape[d] > 1 && tensor->strides[d] != step)
             return heddle_wrong(call, kind, argument->name, " is not row-major");
         if (__builtin_mul_overflow(step, tensor->shape[d], &step)) {
@@ -160,7 +162,7 @@ static int32_t heddle_check_layout(heddle_call* call, const char* kind, const he
             return HEDDLE_BAD_SIZE;
         }
     }
-    if (!tensor->data && step > 0) return heddle_wrong(call, kind, argument->name, " has no data");
+    if (!tensor->data && has_elements) return heddle_wrong(call, kind, argument->name, " has no data");
     for (int32_t i = 0; i < argument->value_bytes; i++) {
         if (((const unsigned char*)tensor->data + tensor->byte_offset)[i] != argument->value[i])
             return heddle_wrong(call, kind, argument->name, " has another value than the program was exported for");
@@ -548,8 +550,8 @@ static int32_t heddle_make_ready(heddle_call* call, const heddle_choice* choice,
     int64_t* values = (int64_t*)call->workspace;
     int64_t* numbers = (int64_t*)(void*)((unsigned char*)call->workspace + layout->numbers);
     call->ready = 0;
-    for (int32_t i = 0; i < program->dimension_count + group->first_steps; i++) values[i] = choice->values[i];
-    if (!heddle_take_steps(program, group, values, group->first_steps, group->step_count)) {
+    for (int32_t d = 0; d < program->dimension_count; d++) values[d] = choice->values[d];
+    if (!heddle_take_steps(program, group, values, 0, group->step_count)) {
         heddle_message(call, "the sizes are larger than there can be", "");
         return HEDDLE_BAD_SIZE;
     }

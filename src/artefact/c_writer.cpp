@@ -108,15 +108,17 @@ public:
     std::string write() {
         text_ = fmt::format("/* The program '{}' as heddle compile has written it. */\n", program_.name);
         add_limits();
-        text_ += texts_.header + "\n" + texts_.program + "\n/* ---- the program */\n\n";
-        // Each kernel has all that one may need. What is rounded twice is not to be rounded once; GCC makes no calls of memset.
-        text_ += R"(#pragma GCC diagnostic ignored "-Wunused-variable"
-#pragma GCC diagnostic ignored "-Wunused-function"
-#if defined(__clang__)
+        // What is rounded twice is not to be rounded once; GCC makes no calls of memset and memcpy.
+        text_ += R"(#if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #else
 #pragma GCC optimize("fp-contract=off,no-tree-loop-distribute-patterns")
 #endif
+)";
+        text_ += texts_.header + "\n" + texts_.program + "\n/* ---- the program */\n\n";
+        // Each kernel has all that one may need.
+        text_ += R"(#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-function"
 )";
         if (options_.kernels_in_c) text_ += texts_.math;
         add_weights();

@@ -165,6 +165,12 @@ public:
         return std::nullopt;
     }
 
+    std::optional<SizeNames> least() const {
+        std::vector<int64_t> sizes;
+        for (const SizeRange& range : part_.ranges) sizes.push_back(range.least);
+        return tried(sizes);
+    }
+
 private:
     const Dimension& dimension(size_t d) const { return space_.dimensions()[d]; }
 
@@ -269,13 +275,24 @@ public:
             if (is_empty(part.ranges) || is_covered(part, parts)) continue;
             const auto sizes = Search(space_, part).found();
             if (!sizes) continue;
-            if (auto made = add(*sizes); !made) return made;
-            parts.push_back(std::move(part));
+            auto made = add(*sizes);
+            // Where there is an end, the least sizes are before it if any are.
+            if (const auto least = Search(space_, part).least(); !made && may_end(made.error()) && least && *least != *sizes)
+                made = add(*least);
+            if (made) {
+                parts.push_back(std::move(part));
+            } else if (domains_.empty() || !may_end(made.error())) {
+                return made;
+            }
         }
         return {};
     }
 
 private:
+    bool may_end(const Diagnostics& problems) const {
+        return std::ranges::any_of(space_.dimensions(), &Dimension::is_open) || problems.front().code == "graph.limit";
+    }
+
     Result<void> add(const SizeNames& sizes) {
         if (domains_.size() == most_plans) {
             return fail({.code = "artefact.too_many_sizes",
@@ -286,7 +303,13 @@ private:
                          .remedy = "a narrower range, or a step"});
         }
         auto domain = make_(sizes);
-        if (!domain) return fail(std::move(domain.error()));
+        if (!domain) {
+            if (!space_.dimensions().empty()) {
+                std::string& reason = domain.error().front().reason;
+                reason += fmt::format("{}at {}", reason.empty() ? "" : "; ", text_of(sizes));
+            }
+            return fail(std::move(domain.error()));
+        }
         // What holds nowhere would be asked for without an end.
         if (!domain->has(space_.dimensions(), sizes)) {
             domain->ranges.clear();

@@ -32,7 +32,8 @@ SizeDomain domain_of(const std::vector<SizeFact>& facts, const std::vector<Dimen
 using MakeAt = std::function<Result<SizeDomain>(const SizeNames& sizes)>;
 
 // Calls `make` until there is something for all sizes of the dimensions. Where ranges are wide and facts are of several
-// dimensions, or of remainders, that nothing is left out is looked for, and not proved. Codes: those of `make`;
+// dimensions, or of remainders, that nothing is left out is looked for, and not proved. Sizes that are beyond what can be
+// counted are left out; of open dimensions also those for which `make` fails. Codes: those of `make`;
 // artefact.too_many_sizes (what is made holds for so few sizes that there is no end to it).
 Result<void> cover(const std::vector<Dimension>& dimensions, const SizeNames& fixed, const MakeAt& make);
 

@@ -178,6 +178,7 @@ public:
         kernel_of_.resize(request_.targets.size());
         auto all = cover(program_.dimensions, fixed_, [&](const SizeNames& sizes) { return add_group(sizes); });
         if (!all) return fail(std::move(all.error()));
+        end_dimensions();
         return std::move(program_);
     }
 
@@ -196,6 +197,16 @@ private:
             all = std::min<int64_t>(all * own, 1 << 20);
         }
         return all;
+    }
+
+    // Open ones are as long as there is a plan.
+    void end_dimensions() {
+        for (size_t d = 0; d < program_.dimensions.size(); d++) {
+            Dimension& dimension = program_.dimensions[d];
+            if (dimension.is_open) dimension.to = dimension.from;
+            for (const Group& group : program_.variants[0].groups)
+                if (dimension.is_open) dimension.to = std::max(dimension.to, group.domain.ranges[d].most);
+        }
     }
 
     Result<Made> made_for(const Graph& graph, const Target& target) {

@@ -17,6 +17,7 @@ using SizeNames = std::map<std::string, int64_t>;
 struct Dimension {
     std::string name;
     int64_t from = 1, to = 1, step = 1;
+    bool is_open = false;  // `to` is no size that somebody has asked for: the program may end before
 
     int64_t count() const { return (to - from) / step + 1; }
     bool has(int64_t size) const { return size >= from && size <= to && (size - from) % step == 0; }
@@ -26,7 +27,10 @@ struct Dimension {
     bool operator==(const Dimension&) const = default;
 };
 
-// "batch=1:64,height=32:320:32,channels=3", as of --bind. A `to` that no step reaches is the last one before it.
+inline constexpr int64_t open_end = (int64_t{1} << 20) - 1;
+
+// "batch=1:64,height=32:320:32,width=32::32,rows=1:,channels=3", as of --bind. A `to` that no step reaches is the last one
+// before it; one that is not there is `open_end`, or `from` where that is larger.
 // Code artefact.range.
 Result<std::vector<Dimension>> parse_dimensions(const std::vector<std::string>& texts);
 
