@@ -75,7 +75,7 @@ forms: build
 
 # The long forms of all these, by scripts/nightly.py: hours. It goes on after a part that failed, and says at the end which did.
 nightly: build
-	@cmake --build --preset release --target heddle_python random_programs exact_bodies test_plan
+	@cmake --build --preset release --target heddle_python random_programs exact_bodies test_plan test_artefact
 	@.venv/bin/python scripts/nightly.py
 
 clean:

@@ -4,19 +4,21 @@
 
 typedef int32_t (*heddle_kernel)(void* const* buffers, const int64_t* numbers, int64_t begin, int64_t end);
 
-/* A number that may depend on the sizes: its value is factor * x + offset, where x is
- *   size:     the size of dimension a
- *   one:      element number of dimension a's size, of the table from b on
- *   all:      element number of all sizes together, of the table from b on
- *   product:  columns a and b, which stand before, multiplied
- *   constant: nothing */
-enum { heddle_constant, heddle_size, heddle_one, heddle_all, heddle_product };
+/* A number is known by its place: from 0 on there are the sizes of the dimensions, behind them what the group's steps come
+ * to, one after another; below 0 the group's constants, -1 the first of them. */
+enum { heddle_add, heddle_subtract, heddle_multiply, heddle_floor_divide, heddle_modulo, heddle_minimum, heddle_maximum };
 typedef struct {
-    int32_t form, a, b;
-    int64_t factor, offset;
-} heddle_column;
+    int32_t operation, a, b; /* places of constants, sizes or steps before */
+} heddle_step;
 
-/* Where a buffer lies. `place`, `base`: numbers of the group; `base` is where coordinate zero is. */
+/* What must hold of a number. */
+enum { heddle_zero, heddle_not_zero, heddle_not_negative };
+typedef struct {
+    int32_t relation, place;
+    int32_t steps; /* how many are to be done before */
+} heddle_fact;
+
+/* Where a buffer lies. `place`, `base`: places; `base` is where coordinate zero is. */
 enum { heddle_input, heddle_output, heddle_weight, heddle_workspace };
 typedef struct {
     int32_t kind, index; /* of the inputs or outputs */
@@ -25,22 +27,26 @@ typedef struct {
 
 typedef struct {
     int32_t kernel;
-    int32_t buffers, buffer_count; /* into the group's list of buffers' numbers */
-    int32_t numbers;               /* the first of its own */
-    int32_t tasks, rounds;         /* numbers */
+    int32_t buffers, buffer_count; /* into the group's lists: buffers' numbers */
+    int32_t numbers;               /* where its own begin: of the group's, or -1 - where among its constants */
+    int32_t tasks, rounds;         /* places */
     int32_t ends;                  /* 1: those before and this one do not depend on each other, the next ones do on them */
 } heddle_launch;
 
-/* All sizes for which the program has the same structure. Numbers are columns' values, by `columns_of`; the first ones
- * are the bytes of the workspace, those of each worker's scratch, then the sizes of all outputs' dimensions. */
+/* Sizes for which the program does the same with other numbers: those within ranges for which facts hold. */
 typedef struct {
-    const heddle_column* columns;
-    const int32_t* columns_of;
+    const int64_t* ranges; /* of each dimension the least and the greatest size */
+    const heddle_fact* facts;
+    const heddle_step* steps;
     const heddle_buffer* buffers;
     const heddle_launch* launches;
-    const int32_t* lists;
-    int32_t column_count, number_count, launch_count;
-    int32_t first_sizes; /* into the program's table: of each dimension, the number of its least size of the group */
+    const int32_t* lists;   /* places of the sizes of all outputs' dimensions; buffers of launches */
+    const int32_t* numbers; /* places of what launches are given */
+    const int64_t* constants;
+    int32_t fact_count, step_count;
+    int32_t first_steps; /* how many say what holds, and how large outputs and the workspace are */
+    int32_t number_count, launch_count;
+    int32_t workspace, scratch; /* bytes of the buffers together; of each worker */
 } heddle_group;
 
 typedef struct {
@@ -61,8 +67,7 @@ typedef struct {
     int (*runs_here)(void);
     const heddle_kernel* kernels;
     const heddle_group* groups;
-    const int32_t* group_of; /* by number of all sizes together */
-    const int32_t* rank_of;  /* the same: which of its group */
+    int32_t group_count;
 } heddle_variant;
 
 typedef struct {
@@ -70,7 +75,6 @@ typedef struct {
     const int64_t* axes;
     const heddle_dimension* dimensions;
     const heddle_variant* variants;
-    const int64_t* table;
     const unsigned char* weights; /* null: in a file beside */
     int32_t input_count, output_count, dimension_count, variant_count;
 } heddle_program;
@@ -123,13 +127,12 @@ static int32_t heddle_wrong_number(heddle_call* call, const char* kind, const ch
 
 /* ---- sizes */
 
-/* What is chosen for a call: the machine's variant, the sizes, and the group of these. */
+/* What is chosen for a call: the machine's variant, and for the sizes a group. */
 typedef struct {
+    const heddle_program* program;
     const heddle_variant* variant;
     const heddle_group* group;
-    int64_t all;                        /* number of all sizes together */
-    int64_t number[HEDDLE_DIMENSIONS];  /* of each dimension's size */
-    int64_t size[HEDDLE_DIMENSIONS];
+    int64_t values[HEDDLE_VALUES]; /* of the sizes, and of the group's first steps */
 } heddle_choice;
 
 static int32_t heddle_check_tensor(heddle_call* call, const char* kind, const heddle_argument* argument,
@@ -149,11 +152,17 @@ static int32_t heddle_check_tensor(heddle_call* call, const char* kind, const he
 static int32_t heddle_check_layout(heddle_call* call, const char* kind, const heddle_argument* argument,
                                    const DLTensor* tensor) {
     int64_t step = 1;
-    for (int32_t d = tensor->ndim; d-- > 0; step *= tensor->shape[d]) {
+    int has_elements = 1;
+    for (int32_t d = 0; d < tensor->ndim; d++) has_elements = has_elements && tensor->shape[d] != 0;
+    for (int32_t d = tensor->ndim; d-- > 0 && has_elements;) {
         if (tensor->strides && tensor->shape[d] > 1 && tensor->strides[d] != step)
             return heddle_wrong(call, kind, argument->name, " is not row-major");
+        if (__builtin_mul_overflow(step, tensor->shape[d], &step)) {
+            heddle_wrong(call, kind, argument->name, " has more elements than there can be");
+            return HEDDLE_BAD_SIZE;
+        }
     }
-    if (!tensor->data && step > 0) return heddle_wrong(call, kind, argument->name, " has no data");
+    if (!tensor->data && has_elements) return heddle_wrong(call, kind, argument->name, " has no data");
     for (int32_t i = 0; i < argument->value_bytes; i++) {
         if (((const unsigned char*)tensor->data + tensor->byte_offset)[i] != argument->value[i])
             return heddle_wrong(call, kind, argument->name, " has another value than the program was exported for");
@@ -162,22 +171,21 @@ static int32_t heddle_check_layout(heddle_call* call, const char* kind, const he
 }
 
 static int32_t heddle_take_size(heddle_call* call, const heddle_program* program, int32_t d, int64_t size,
-                                const char* input, heddle_choice* choice) {
+                                const char* input, int64_t* sizes) {
     const heddle_dimension* dimension = &program->dimensions[d];
-    if (choice->number[d] >= 0) {
-        if (choice->size[d] == size) return 0;
-        heddle_text text = heddle_message(call, "input ", input);
+    heddle_text text = heddle_message(call, "input ", input);
+    if (sizes[d] >= 0) {
+        if (sizes[d] == size) return 0;
         heddle_say(&text, ": ");
         heddle_say(&text, dimension->name);
         heddle_say(&text, " is ");
-        heddle_say_number(&text, choice->size[d]);
+        heddle_say_number(&text, sizes[d]);
         heddle_say(&text, " elsewhere, and here ");
         heddle_say_number(&text, size);
         return HEDDLE_BAD_ARGUMENT;
     }
-    const int64_t above = size - dimension->from;
+    const int64_t above = size < 0 ? -1 : size - dimension->from;
     if (above < 0 || above % dimension->step != 0 || above / dimension->step >= dimension->count) {
-        heddle_text text = heddle_message(call, "input ", input);
         heddle_say(&text, ": the program was exported for ");
         heddle_say(&text, dimension->name);
         heddle_say(&text, " from ");
@@ -190,16 +198,15 @@ static int32_t heddle_take_size(heddle_call* call, const heddle_program* program
         heddle_say_number(&text, size);
         return HEDDLE_BAD_SIZE;
     }
-    choice->size[d] = size;
-    choice->number[d] = above / dimension->step;
+    sizes[d] = size;
     return 0;
 }
 
 /* Of inputs' types and shapes; their data are not looked at. */
-static int32_t heddle_choose(heddle_call* call, const heddle_program* program, heddle_choice* choice) {
-    int32_t status, v = 0;
+static int32_t heddle_take_inputs(heddle_call* call, const heddle_program* program, int64_t* sizes) {
+    int32_t status;
     if (!call->inputs && program->input_count > 0) return heddle_wrong(call, "", "", "there are no inputs");
-    for (int32_t d = 0; d < program->dimension_count; d++) choice->number[d] = -1;
+    for (int32_t d = 0; d < program->dimension_count; d++) sizes[d] = -1;
     for (int32_t i = 0; i < program->input_count; i++) {
         const heddle_argument* argument = &program->inputs[i];
         const DLTensor* tensor = call->inputs[i];
@@ -207,7 +214,7 @@ static int32_t heddle_choose(heddle_call* call, const heddle_program* program, h
         for (int32_t d = 0; d < argument->rank; d++) {
             const int64_t axis = program->axes[argument->dimensions + d];
             if (axis >= 0) {
-                status = heddle_take_size(call, program, (int32_t)axis, tensor->shape[d], argument->name, choice);
+                status = heddle_take_size(call, program, (int32_t)axis, tensor->shape[d], argument->name, sizes);
                 if (status) return status;
             } else if (tensor->shape[d] != -1 - axis) {
                 return heddle_wrong_number(call, "input ", argument->name, ": a size is to be ", -1 - axis,
@@ -215,80 +222,139 @@ static int32_t heddle_choose(heddle_call* call, const heddle_program* program, h
             }
         }
     }
-    choice->all = 0;
-    for (int32_t d = 0; d < program->dimension_count; d++)
-        choice->all = choice->all * program->dimensions[d].count + choice->number[d];
-    while (v < program->variant_count && !program->variants[v].runs_here()) v++;
-    if (v == program->variant_count) {
-        heddle_message(call, "the processor lacks instructions that the program was exported for", "");
-        return HEDDLE_BAD_MACHINE;
-    }
-    choice->variant = &program->variants[v];
-    choice->group = &choice->variant->groups[choice->variant->group_of[choice->all]];
     return 0;
 }
 
 /* ---- numbers */
 
-static int64_t heddle_column_value(const heddle_program* program, const heddle_choice* choice,
-                                   const heddle_column* column, const int64_t* before) {
-    const uint64_t factor = (uint64_t)column->factor, offset = (uint64_t)column->offset;
-    uint64_t x = 0;
-    switch (column->form) {
-    case heddle_size: x = (uint64_t)choice->size[column->a]; break;
-    case heddle_one:
-        x = (uint64_t)program->table[column->b + choice->number[column->a] -
-                                     program->table[choice->group->first_sizes + column->a]];
-        break;
-    case heddle_all: x = (uint64_t)program->table[column->b + choice->variant->rank_of[choice->all]]; break;
-    case heddle_product: x = (uint64_t)before[column->a] * (uint64_t)before[column->b]; break;
-    default: break;
+static int64_t heddle_value(const heddle_group* group, const int64_t* values, int32_t place) {
+    return place < 0 ? group->constants[-1 - place] : values[place];
+}
+
+/* False where the result is beyond 64 bits, or there is none. Divisions floor. */
+static int heddle_take_step(int32_t operation, int64_t a, int64_t b, int64_t* result) {
+    switch (operation) {
+    case heddle_add: return !__builtin_add_overflow(a, b, result);
+    case heddle_subtract: return !__builtin_sub_overflow(a, b, result);
+    case heddle_multiply: return !__builtin_mul_overflow(a, b, result);
+    case heddle_floor_divide:
+        if (b == 0) return 0;
+        if (b == -1) return !__builtin_sub_overflow((int64_t)0, a, result);
+        *result = a / b - (a % b != 0 && (a < 0) != (b < 0));
+        return 1;
+    case heddle_modulo:
+        if (b == 0) return 0;
+        *result = b == -1 ? 0 : a % b;
+        if (*result != 0 && (*result < 0) != (b < 0)) *result += b;
+        return 1;
+    case heddle_minimum: *result = a < b ? a : b; return 1;
+    default: *result = a > b ? a : b; return 1;
     }
-    return (int64_t)(factor * x + offset);
 }
 
-/* The value of one number without a place for all: columns are few steps deep. */
-static int64_t heddle_one_number(const heddle_program* program, const heddle_choice* choice, int32_t c) {
-    const heddle_column* column = &choice->group->columns[c];
-    if (column->form == heddle_product) {
-        const uint64_t a = (uint64_t)heddle_one_number(program, choice, column->a);
-        const uint64_t b = (uint64_t)heddle_one_number(program, choice, column->b);
-        return (int64_t)((uint64_t)column->factor * a * b + (uint64_t)column->offset);
+/* Steps `first` to end - 1, behind as many values as there are dimensions. */
+static int heddle_take_steps(const heddle_program* program, const heddle_group* group, int64_t* values, int32_t first,
+                             int32_t end) {
+    for (int32_t s = first; s < end; s++) {
+        const heddle_step* step = &group->steps[s];
+        const int64_t a = heddle_value(group, values, step->a), b = heddle_value(group, values, step->b);
+        if (!heddle_take_step(step->operation, a, b, &values[program->dimension_count + s])) return 0;
     }
-    return heddle_column_value(program, choice, column, 0);
+    return 1;
 }
 
-static int64_t heddle_number(const heddle_program* program, const heddle_choice* choice, int32_t n) {
-    return heddle_one_number(program, choice, choice->group->columns_of[n]);
+/* Whether the group is for these sizes; then its first steps are done. */
+static int heddle_holds(const heddle_program* program, const heddle_group* group, int64_t* values) {
+    int32_t done = 0;
+    for (int32_t d = 0; d < program->dimension_count; d++) {
+        if (values[d] < group->ranges[2 * d] || values[d] > group->ranges[2 * d + 1]) return 0;
+    }
+    for (int32_t f = 0; f < group->fact_count; f++) {
+        const heddle_fact* fact = &group->facts[f];
+        if (done < fact->steps) {
+            if (!heddle_take_steps(program, group, values, done, fact->steps)) return 0;
+            done = fact->steps;
+        }
+        const int64_t value = heddle_value(group, values, fact->place);
+        if (fact->relation == heddle_not_negative ? value < 0 : (value == 0) != (fact->relation == heddle_zero)) return 0;
+    }
+    return heddle_take_steps(program, group, values, done, group->first_steps);
 }
 
-static int64_t heddle_round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+static int32_t heddle_choose_variant(heddle_call* call, const heddle_program* program, heddle_choice* choice) {
+    choice->program = program;
+    for (int32_t v = 0; v < program->variant_count; v++) {
+        choice->variant = &program->variants[v];
+        if (choice->variant->runs_here()) return 0;
+    }
+    heddle_message(call, "the processor lacks instructions that the program was exported for", "");
+    return HEDDLE_BAD_MACHINE;
+}
 
-/* The workspace: numbers, columns, the buffers' memory, and each worker's scratch. */
+static int32_t heddle_choose_group(heddle_call* call, heddle_choice* choice) {
+    const heddle_program* program = choice->program;
+    for (int32_t g = 0; g < choice->variant->group_count; g++) {
+        choice->group = &choice->variant->groups[g];
+        if (heddle_holds(program, choice->group, choice->values)) return 0;
+    }
+    heddle_text text = heddle_message(call, "the program was not exported for these sizes", "");
+    for (int32_t d = 0; d < program->dimension_count; d++) {
+        heddle_say(&text, d ? ", " : ": ");
+        heddle_say(&text, program->dimensions[d].name);
+        heddle_say(&text, " ");
+        heddle_say_number(&text, choice->values[d]);
+    }
+    return HEDDLE_BAD_SIZE;
+}
+
+static int32_t heddle_choose(heddle_call* call, const heddle_program* program, heddle_choice* choice) {
+    int32_t status = heddle_take_inputs(call, program, choice->values);
+    if (!status) status = heddle_choose_variant(call, program, choice);
+    return status ? status : heddle_choose_group(call, choice);
+}
+
+/* ---- the workspace: values, numbers of launches, the buffers' memory, and each worker's scratch */
+
 typedef struct {
-    int64_t columns, memory, scratch, scratch_each, bytes;
+    int64_t numbers, memory, scratch, scratch_each, bytes;
     int32_t workers;
 } heddle_layout;
 
-static heddle_layout heddle_layout_of(const heddle_call* call, const heddle_program* program,
-                                      const heddle_choice* choice) {
-    heddle_layout layout;
-    layout.columns = heddle_round_up(8 * (int64_t)choice->group->number_count);
-    layout.memory = layout.columns + heddle_round_up(8 * (int64_t)choice->group->column_count);
-    layout.scratch = layout.memory + heddle_round_up(heddle_number(program, choice, 0));
-    layout.scratch_each = heddle_round_up(heddle_number(program, choice, 1));
-    layout.workers = call->parallel && call->workers > 1 ? call->workers : 1;
-    layout.bytes = layout.scratch + layout.scratch_each * layout.workers;
-    return layout;
+static int64_t heddle_round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* Where the buffers' memory begins. */
+static int64_t heddle_head_bytes(const heddle_program* program, const heddle_group* group) {
+    return heddle_round_up(8 * ((int64_t)program->dimension_count + group->step_count + group->number_count));
+}
+
+/* The values are those of the sizes and the first steps. */
+static int32_t heddle_lay_out(heddle_call* call, const heddle_program* program, const heddle_group* group,
+                              const int64_t* values, heddle_layout* layout) {
+    const int64_t most = INT64_C(1) << 60; /* of what is rounded up and added once */
+    const int64_t memory = heddle_value(group, values, group->workspace);
+    const int64_t scratch = heddle_value(group, values, group->scratch);
+    int64_t all;
+    layout->workers = call->parallel && call->workers > 1 ? call->workers : 1;
+    layout->numbers = 8 * ((int64_t)program->dimension_count + group->step_count);
+    layout->memory = heddle_head_bytes(program, group);
+    if (memory <= most && scratch <= most && !__builtin_mul_overflow(heddle_round_up(scratch), layout->workers, &all) &&
+        all <= most) {
+        layout->scratch = layout->memory + heddle_round_up(memory);
+        layout->scratch_each = heddle_round_up(scratch);
+        layout->bytes = layout->scratch + all;
+        return 0;
+    }
+    heddle_message(call, "the workspace would be larger than there can be", "");
+    return HEDDLE_BAD_SIZE;
 }
 
 /* ---- launches */
 
 typedef struct {
-    const heddle_program* program;
-    const heddle_choice* choice;
+    const heddle_variant* variant;
+    const heddle_group* group;
     const heddle_call* call;
-    const int64_t* numbers;
+    const int64_t *values, *numbers;
     unsigned char* memory;
     unsigned char* scratch;
     int64_t scratch_each;
@@ -301,32 +367,41 @@ typedef struct {
 } heddle_work;
 
 static unsigned char* heddle_address(const heddle_work* work, const heddle_buffer* buffer) {
-    const int64_t base = work->numbers[buffer->base];
+    const int64_t base = heddle_value(work->group, work->values, buffer->base);
+    const int64_t place = heddle_value(work->group, work->values, buffer->place);
     const DLTensor* tensor;
     switch (buffer->kind) {
     case heddle_input: tensor = work->call->inputs[buffer->index]; break;
     case heddle_output: tensor = work->call->outputs[buffer->index]; break;
-    case heddle_weight: return (unsigned char*)(uintptr_t)work->weights + work->numbers[buffer->place] + base;
-    default: return work->memory + work->numbers[buffer->place] + base;
+    case heddle_weight: return (unsigned char*)(uintptr_t)work->weights + place + base;
+    default: return work->memory + place + base;
     }
     return (unsigned char*)tensor->data + tensor->byte_offset + base;
 }
 
 static void heddle_launch_tasks(heddle_work* work, int32_t l, int64_t begin, int64_t end, int32_t worker) {
-    const heddle_group* group = work->choice->group;
+    const heddle_group* group = work->group;
     const heddle_launch* launch = &group->launches[l];
     const int32_t* list = group->lists + launch->buffers;
+    const int64_t* numbers = launch->numbers < 0 ? group->constants - 1 - launch->numbers : work->numbers + launch->numbers;
     void* pointers[HEDDLE_BUFFERS + 1];
     unsigned char* scratch = work->scratch + work->scratch_each * worker;
     int32_t none = 0;
     for (int32_t b = 0; b < launch->buffer_count; b++) pointers[b] = heddle_address(work, &group->buffers[list[b]]);
     pointers[launch->buffer_count] = scratch;
-    if (work->choice->variant->kernels[launch->kernel](pointers, work->numbers + launch->numbers, begin, end) == 0)
-        return;
+    if (work->variant->kernels[launch->kernel](pointers, numbers, begin, end) == 0) return;
     /* The first of several that fail at once writes; all others leave it. */
     if (__atomic_compare_exchange_n(&work->failed, &none, l + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
         for (int i = 0; i < 3; i++) work->point[i] = ((const int64_t*)scratch)[i];
     }
+}
+
+static int64_t heddle_tasks(const heddle_work* work, int32_t l) {
+    return heddle_value(work->group, work->values, work->group->launches[l].tasks);
+}
+
+static int64_t heddle_rounds(const heddle_work* work, int32_t l) {
+    return heddle_value(work->group, work->values, work->group->launches[l].rounds);
 }
 
 static void heddle_part_together(void* context, int64_t part, int32_t worker) {
@@ -335,8 +410,7 @@ static void heddle_part_together(void* context, int64_t part, int32_t worker) {
     const int64_t end = begin + work->chunk < work->tasks ? begin + work->chunk : work->tasks;
     int64_t before = 0;
     for (int32_t l = work->first; l < work->end; l++) {
-        const heddle_launch* launch = &work->choice->group->launches[l];
-        const int64_t tasks = work->numbers[launch->rounds] > 1 && work->call->parallel ? 0 : work->numbers[launch->tasks];
+        const int64_t tasks = heddle_rounds(work, l) > 1 && work->call->parallel ? 0 : heddle_tasks(work, l);
         const int64_t low = begin > before ? begin - before : 0;
         const int64_t high = end - before < tasks ? end - before : tasks;
         if (low < high) heddle_launch_tasks(work, l, low, high, worker);
@@ -359,13 +433,12 @@ static void heddle_spread(heddle_work* work, int64_t parts, heddle_task task) {
 
 /* Launches that do not depend on each other: their tasks together, then each that goes in rounds. */
 static void heddle_run_batch(heddle_work* work, int32_t first, int32_t end, int32_t workers) {
-    const heddle_launch* launches = work->choice->group->launches;
     const int parallel = work->call->parallel != 0;
     work->first = first;
     work->end = end;
     work->tasks = 0;
     for (int32_t l = first; l < end; l++) {
-        if (work->numbers[launches[l].rounds] <= 1 || !parallel) work->tasks += work->numbers[launches[l].tasks];
+        if (heddle_rounds(work, l) <= 1 || !parallel) work->tasks += heddle_tasks(work, l);
     }
     if (work->tasks > 0) {
         work->chunk = parallel ? work->tasks / (workers * 8) : work->tasks;
@@ -373,7 +446,7 @@ static void heddle_run_batch(heddle_work* work, int32_t first, int32_t end, int3
         heddle_spread(work, (work->tasks + work->chunk - 1) / work->chunk, heddle_part_together);
     }
     for (int32_t l = first; l < end && parallel && !work->failed; l++) {
-        const int64_t rounds = work->numbers[launches[l].rounds], tasks = work->numbers[launches[l].tasks];
+        const int64_t rounds = heddle_rounds(work, l), tasks = heddle_tasks(work, l);
         if (rounds <= 1 || tasks == 0) continue;
         work->first = l;
         for (int64_t round = 0; round < rounds && !work->failed; round++) {
@@ -403,7 +476,7 @@ static void heddle_say_index(heddle_call* call, int64_t index, int64_t extent) {
 }
 
 static int32_t heddle_run_all(heddle_call* call, heddle_work* work, int32_t workers) {
-    const heddle_group* group = work->choice->group;
+    const heddle_group* group = work->group;
     for (int32_t l = 0, first = 0; l < group->launch_count; l++) {
         if (!group->launches[l].ends) continue;
         heddle_run_batch(work, first, l + 1, workers);
@@ -418,27 +491,19 @@ static int32_t heddle_run_all(heddle_call* call, heddle_work* work, int32_t work
 
 /* ---- what callers call */
 
-static void heddle_make_ready(const heddle_program* program, const heddle_choice* choice, unsigned char* workspace,
-                              const heddle_layout* layout) {
-    const heddle_group* group = choice->group;
-    int64_t* numbers = (int64_t*)(void*)workspace;
-    int64_t* columns = (int64_t*)(void*)(workspace + layout->columns);
-    for (int32_t c = 0; c < group->column_count; c++)
-        columns[c] = heddle_column_value(program, choice, &group->columns[c], columns);
-    for (int32_t n = 0; n < group->number_count; n++) numbers[n] = columns[group->columns_of[n]];
-}
-
-static int32_t heddle_check_outputs(heddle_call* call, const heddle_program* program, const int64_t* sizes) {
+static int32_t heddle_check_outputs(heddle_call* call, const heddle_program* program, const heddle_group* group,
+                                    const int64_t* values) {
+    const int32_t* places = group->lists;
     int32_t status;
     if (!call->outputs && program->output_count > 0) return heddle_wrong(call, "", "", "there are no outputs");
     for (int32_t i = 0; i < program->output_count; i++) {
         const heddle_argument* argument = &program->outputs[i];
         const DLTensor* tensor = call->outputs[i];
         if ((status = heddle_check_tensor(call, "output ", argument, tensor))) return status;
-        for (int32_t d = 0; d < argument->rank; d++, sizes++) {
-            if (tensor->shape[d] != *sizes)
-                return heddle_wrong_number(call, "output ", argument->name, ": a size is to be ", *sizes,
-                                           tensor->shape[d]);
+        for (int32_t d = 0; d < argument->rank; d++) {
+            const int64_t size = heddle_value(group, values, *places++);
+            if (tensor->shape[d] != size)
+                return heddle_wrong_number(call, "output ", argument->name, ": a size is to be ", size, tensor->shape[d]);
         }
         if ((status = heddle_check_layout(call, "output ", argument, tensor))) return status;
     }
@@ -449,47 +514,84 @@ static int32_t heddle_program_output_shape(const heddle_program* program, heddle
                                            int64_t* shape) {
     heddle_choice choice;
     const int32_t status = heddle_choose(call, program, &choice);
-    int32_t n = 2;
+    int32_t n = 0;
     if (status) return status;
     if (output < 0 || output >= program->output_count) return heddle_wrong(call, "", "", "there is no such output");
     for (int32_t i = 0; i < output; i++) n += program->outputs[i].rank;
-    for (int32_t d = 0; d < program->outputs[output].rank; d++) shape[d] = heddle_number(program, &choice, n + d);
+    for (int32_t d = 0; d < program->outputs[output].rank; d++)
+        shape[d] = heddle_value(choice.group, choice.values, choice.group->lists[n + d]);
     return program->outputs[output].rank;
 }
 
 static int64_t heddle_program_workspace_bytes(const heddle_program* program, heddle_call* call) {
     heddle_choice choice;
-    const int32_t status = heddle_choose(call, program, &choice);
-    return status ? status : heddle_layout_of(call, program, &choice).bytes;
+    heddle_layout layout;
+    int32_t status = heddle_choose(call, program, &choice);
+    if (!status) status = heddle_lay_out(call, program, choice.group, choice.values, &layout);
+    return status ? status : layout.bytes;
+}
+
+/* Whether the workspace has the numbers of these sizes: by which group, `ready` says. */
+static int heddle_is_ready(const heddle_call* call, heddle_choice* choice) {
+    const heddle_program* program = choice->program;
+    const int64_t* values = (const int64_t*)call->workspace;
+    if (call->ready < 1 || call->ready > choice->variant->group_count) return 0;
+    choice->group = &choice->variant->groups[call->ready - 1];
+    if (call->workspace_bytes < (uint64_t)heddle_head_bytes(program, choice->group)) return 0;
+    for (int32_t d = 0; d < program->dimension_count; d++) {
+        if (values[d] != choice->values[d]) return 0;
+    }
+    return 1;
+}
+
+static int32_t heddle_make_ready(heddle_call* call, const heddle_choice* choice, const heddle_layout* layout) {
+    const heddle_program* program = choice->program;
+    const heddle_group* group = choice->group;
+    int64_t* values = (int64_t*)call->workspace;
+    int64_t* numbers = (int64_t*)(void*)((unsigned char*)call->workspace + layout->numbers);
+    call->ready = 0;
+    for (int32_t d = 0; d < program->dimension_count; d++) values[d] = choice->values[d];
+    if (!heddle_take_steps(program, group, values, 0, group->step_count)) {
+        heddle_message(call, "the sizes are larger than there can be", "");
+        return HEDDLE_BAD_SIZE;
+    }
+    for (int32_t n = 0; n < group->number_count; n++) numbers[n] = heddle_value(group, values, group->numbers[n]);
+    call->ready = 1 + (group - choice->variant->groups);
+    return 0;
 }
 
 static int32_t heddle_program_run(const heddle_program* program, heddle_call* call) {
     heddle_choice choice;
+    heddle_layout layout;
     heddle_work work = {0};
-    int32_t status = heddle_choose(call, program, &choice);
+    unsigned char* workspace = (unsigned char*)call->workspace;
+    const int is_there = workspace && (uintptr_t)workspace % 64 == 0;
+    int32_t status = heddle_take_inputs(call, program, choice.values);
+    if (!status) status = heddle_choose_variant(call, program, &choice);
     if (status) return status;
+    const int is_ready = is_there && heddle_is_ready(call, &choice);
+    if (!is_ready && (status = heddle_choose_group(call, &choice))) return status;
     for (int32_t i = 0; i < program->input_count; i++) {
         status = heddle_check_layout(call, "input ", &program->inputs[i], call->inputs[i]);
         if (status) return status;
     }
-    const heddle_layout layout = heddle_layout_of(call, program, &choice);
-    unsigned char* workspace = (unsigned char*)call->workspace;
-    if (!workspace || (uintptr_t)workspace % 64 || call->workspace_bytes < (size_t)layout.bytes)
+    status = heddle_lay_out(call, program, choice.group, is_ready ? (const int64_t*)call->workspace : choice.values, &layout);
+    if (status) return status;
+    if (!is_there || call->workspace_bytes < (uint64_t)layout.bytes)
         return heddle_wrong_number(call, "the workspace", "", ", at a multiple of 64, is to have bytes: ", layout.bytes,
                                    workspace ? (int64_t)call->workspace_bytes : 0);
     work.weights = program->weights ? program->weights : (const unsigned char*)call->weights;
     if (!work.weights || (uintptr_t)work.weights % 64)
         return heddle_wrong(call, "", "", "the weights are missing, or do not lie at a multiple of 64");
-    const int64_t ready = 1 + choice.all;
-    if (call->ready != ready) heddle_make_ready(program, &choice, workspace, &layout);
-    call->ready = ready;
-    work.program = program;
-    work.choice = &choice;
+    if (!is_ready && (status = heddle_make_ready(call, &choice, &layout))) return status;
+    work.variant = choice.variant;
+    work.group = choice.group;
     work.call = call;
-    work.numbers = (const int64_t*)(const void*)workspace;
+    work.values = (const int64_t*)call->workspace;
+    work.numbers = (const int64_t*)(const void*)(workspace + layout.numbers);
     work.memory = workspace + layout.memory;
     work.scratch = workspace + layout.scratch;
     work.scratch_each = layout.scratch_each;
-    if ((status = heddle_check_outputs(call, program, work.numbers + 2))) return status;
+    if ((status = heddle_check_outputs(call, program, choice.group, work.values))) return status;
     return heddle_run_all(call, &work, layout.workers);
 }

@@ -19,6 +19,7 @@ PARTS = {
     "exact-chains": [BUILD / "exact_bodies", "--chains"],
     "plans": ["env", "HEDDLE_TEST_COUNT=10000", BUILD / "test_plan", "--gtest_filter=Memory.live_buffers_share_no_bytes"],
     "sizes": ["env", "HEDDLE_TEST_COUNT=10000", "HEDDLE_TEST_SEED=1000", BUILD / "test_inference", "--gtest_filter=RandomSizes.*"],
+    "sizes-exported": ["env", "HEDDLE_TEST_COUNT=500", "HEDDLE_TEST_SEED=1000", BUILD / "test_artefact", "--gtest_filter=ExportedSizes.*"],
     "sizes-models": [sys.executable, MODELS / "sizes.py"],
     "nodes": [sys.executable, MODELS / "random_nodes.py", "--count", 5000, "--seed", 1],
     "attributes": [sys.executable, MODELS / "random_nodes.py", "--attributes"],

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "artefact/group_rows.h"
 #include "artefact/processor.h"
 #include "backends/c/c_source.h"
 #include "support/file.h"
@@ -43,11 +44,10 @@ std::string integer(int64_t value) {
     return value == std::numeric_limits<int64_t>::min() ? "(-9223372036854775807LL - 1)" : fmt::format("{}", value);
 }
 
-// "static const TYPE NAME[] = {...};", with many rows a line. C has no arrays of nothing.
+// "{...};", with many rows a line. C has no arrays of nothing.
 template <typename Row>
-void add_array(std::string& text, std::string_view type, const std::string& name, const std::vector<Row>& rows,
-               const std::function<std::string(const Row&)>& of) {
-    text += fmt::format("static const {} {}[] = {{", type, name);
+std::string array_text(const std::vector<Row>& rows, const std::function<std::string(const Row&)>& of) {
+    std::string text = "{";
     size_t width = 200;
     for (const Row& row : rows) {
         const std::string one = of(row) + ",";
@@ -58,7 +58,17 @@ void add_array(std::string& text, std::string_view type, const std::string& name
         text += one;
         width += one.size();
     }
-    text += rows.empty() ? "0};\n" : "\n};\n";
+    return text + (rows.empty() ? "0};\n" : "\n};\n");
+}
+
+void add_array(std::string& text, std::string_view type, const std::string& name, const std::string& rows) {
+    text += fmt::format("static const {} {}[] = {}", type, name, rows);
+}
+
+template <typename Row>
+void add_array(std::string& text, std::string_view type, const std::string& name, const std::vector<Row>& rows,
+               const std::function<std::string(const Row&)>& of) {
+    add_array(text, type, name, array_text<Row>(rows, of));
 }
 
 void add_integers(std::string& text, std::string_view type, const std::string& name, const std::vector<int64_t>& rows) {
@@ -88,6 +98,8 @@ int kind_number(plan::Buffer::Kind kind) {
     return 3;
 }
 
+int operation_number(Origin::Kind operation) { return static_cast<int>(operation) - static_cast<int>(Origin::Kind::add); }
+
 class CWriter {
 public:
     CWriter(const Program& program, const DriverTexts& texts, const CWriterOptions& options)
@@ -96,28 +108,21 @@ public:
     std::string write() {
         text_ = fmt::format("/* The program '{}' as heddle compile has written it. */\n", program_.name);
         add_limits();
-        text_ += texts_.header + "\n" + texts_.program + "\n/* ---- the program */\n\n";
-        // Each kernel has all that one may need. What is rounded twice is not to be rounded once; GCC makes no calls of memset.
-        text_ += R"(#pragma GCC diagnostic ignored "-Wunused-variable"
-#pragma GCC diagnostic ignored "-Wunused-function"
-#if defined(__clang__)
+        // What is rounded twice is not to be rounded once; GCC makes no calls of memset and memcpy.
+        text_ += R"(#if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #else
 #pragma GCC optimize("fp-contract=off,no-tree-loop-distribute-patterns")
 #endif
 )";
+        text_ += texts_.header + "\n" + texts_.program + "\n/* ---- the program */\n\n";
+        // Each kernel has all that one may need.
+        text_ += R"(#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-function"
+)";
         if (options_.kernels_in_c) text_ += texts_.math;
         add_weights();
-        for (size_t v = 0; v < program_.variants.size(); v++) {
-            add_kernels(v);
-            for (size_t g = 0; g < program_.variants[v].groups.size(); g++) add_group(v, g);
-        }
-        std::vector<int64_t> table = program_.table;
-        for (const Variant& variant : program_.variants) {
-            for (const Group& group : variant.groups)
-                table.insert(table.end(), group.first_sizes.begin(), group.first_sizes.end());
-        }
-        add_integers(text_, "int64_t", "heddle_table", table);
+        for (size_t v = 0; v < program_.variants.size(); v++) add_kernels(v);
         add_arguments();
         add_dimensions();
         add_variants();
@@ -127,13 +132,14 @@ public:
 
 private:
     void add_limits() {
-        size_t buffers = 1;
+        size_t buffers = 1, values = 1;
         for (const Variant& variant : program_.variants) {
-            for (const Group& group : variant.groups)
+            for (const Group& group : variant.groups) {
+                values = std::max(values, program_.dimensions.size() + group.first_steps);
                 for (const LaunchRow& launch : group.launches) buffers = std::max(buffers, launch.buffers.size());
+            }
         }
-        text_ += fmt::format("#define HEDDLE_BUFFERS {}\n#define HEDDLE_DIMENSIONS {}\n", buffers,
-                             std::max<size_t>(1, program_.grid.dimensions().size()));
+        text_ += fmt::format("#define HEDDLE_BUFFERS {}\n#define HEDDLE_VALUES {}\n", buffers, values);
     }
 
     void add_weights() {
@@ -176,28 +182,48 @@ private:
                                 fmt::format("heddle_runs_here_{}", v));
     }
 
+    // The name of an array of these rows. Groups share those that are the same.
+    template <typename Row>
+    std::string shared(std::string_view type, const std::vector<Row>& rows, const std::function<std::string(const Row&)>& of) {
+        const std::string text = array_text<Row>(rows, of);
+        const auto [known, is_new] =
+            shared_.try_emplace(fmt::format("{} {}", type, text), fmt::format("heddle_rows_{}", shared_.size()));
+        if (is_new) add_array(text_, type, known->second, text);
+        return known->second;
+    }
+    std::string shared(std::string_view type, const std::vector<int64_t>& rows) {
+        return shared<int64_t>(type, rows, [](const int64_t& value) { return integer(value); });
+    }
+
     void add_group(size_t v, size_t g) {
         const Group& group = program_.variants[v].groups[g];
-        const std::string suffix = fmt::format("_{}_{}", v, g);
-        add_array<Column>(text_, "heddle_column", "heddle_columns" + suffix, group.columns, [](const Column& column) {
-            return fmt::format("{{{},{},{},{},{}}}", static_cast<int>(column.form), column.a, column.b,
-                               integer(column.factor), integer(column.offset));
-        });
-        add_array<int32_t>(text_, "int32_t", "heddle_columns_of" + suffix, group.columns_of,
-                           [](const int32_t& value) { return std::to_string(value); });
-        add_array<BufferRow>(
-            text_, "heddle_buffer", "heddle_buffers" + suffix, group.buffers, [](const BufferRow& row) {
-                return fmt::format("{{{},{},{},{}}}", kind_number(row.kind), row.index, row.place, row.base);
-            });
-        std::vector<int64_t> lists;
-        add_array<LaunchRow>(text_, "heddle_launch", "heddle_launches" + suffix, group.launches,
-                             [&](const LaunchRow& row) {
-                                 const size_t begin = lists.size();
-                                 lists.insert(lists.end(), row.buffers.begin(), row.buffers.end());
-                                 return fmt::format("{{{},{},{},{},{},{},{}}}", row.kernel, begin, row.buffers.size(),
-                                                    row.numbers, row.tasks, row.rounds, row.ends_batch ? 1 : 0);
-                             });
-        add_integers(text_, "int32_t", "heddle_lists" + suffix, lists);
+        GroupRows rows(group);
+        std::vector<int64_t> ranges, lists;
+        for (const SizeRange& range : group.domain.ranges) ranges.insert(ranges.end(), {range.least, range.most});
+        for (int32_t place : group.shapes) lists.push_back(rows.place(place));
+        std::vector<std::string> arrays = {shared("int64_t", ranges)};
+        arrays.push_back(shared<FactRow>("heddle_fact", group.facts, [&](const FactRow& row) {
+            return fmt::format("{{{},{},{}}}", static_cast<int>(row.relation), rows.place(row.place), rows.steps_before(row.place));
+        }));
+        arrays.push_back(shared<SizeProgram::Step>("heddle_step", group.steps.steps(), [&](const SizeProgram::Step& step) {
+            return fmt::format("{{{},{},{}}}", operation_number(step.operation), rows.place(step.a), rows.place(step.b));
+        }));
+        arrays.push_back(shared<BufferRow>("heddle_buffer", group.buffers, [&](const BufferRow& row) {
+            return fmt::format("{{{},{},{},{}}}", kind_number(row.kind), row.index, rows.place(row.place), rows.place(row.base));
+        }));
+        arrays.push_back(shared<LaunchRow>("heddle_launch", group.launches, [&](const LaunchRow& row) {
+            const size_t begin = lists.size();
+            lists.insert(lists.end(), row.buffers.begin(), row.buffers.end());
+            return fmt::format("{{{},{},{},{},{},{},{}}}", row.kernel, begin, row.buffers.size(), rows.numbers_at(row.numbers),
+                               rows.place(row.tasks), rows.place(row.rounds), row.ends_batch ? 1 : 0);
+        }));
+        const int32_t workspace = rows.place(group.workspace), scratch = rows.place(group.scratch);
+        arrays.push_back(shared("int32_t", lists));
+        arrays.push_back(shared("int32_t", rows.numbers()));
+        arrays.push_back(shared("int64_t", rows.constants()));
+        groups_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}}},\n", fmt::join(arrays, ", "), group.facts.size(),
+                               group.steps.steps().size(), group.first_steps, rows.numbers().size(), group.launches.size(),
+                               workspace, scratch);
     }
 
     void add_values() {
@@ -231,7 +257,7 @@ private:
     }
 
     void add_dimensions() {
-        add_array<Dimension>(text_, "heddle_dimension", "heddle_dimensions", program_.grid.dimensions(),
+        add_array<Dimension>(text_, "heddle_dimension", "heddle_dimensions", program_.dimensions,
                              [](const Dimension& dimension) {
                                  return fmt::format("{{{},{},{},{}}}", quoted(dimension.name), dimension.from,
                                                     dimension.step, dimension.count());
@@ -239,27 +265,13 @@ private:
     }
 
     void add_variants() {
-        size_t first_sizes = program_.table.size();
         std::string rows;
         for (size_t v = 0; v < program_.variants.size(); v++) {
-            const Variant& variant = program_.variants[v];
-            std::string groups;
-            for (size_t g = 0; g < variant.groups.size(); g++) {
-                const Group& group = variant.groups[g];
-                groups += fmt::format(
-                    "    {{heddle_columns_{0}_{1}, heddle_columns_of_{0}_{1}, heddle_buffers_{0}_{1}, "
-                    "heddle_launches_{0}_{1},\n     heddle_lists_{0}_{1}, {2}, {3}, {4}, {5}}},\n",
-                    v, g, group.columns.size(), group.columns_of.size(), group.launches.size(), first_sizes);
-                first_sizes += group.first_sizes.size();
-            }
-            text_ += fmt::format("static const heddle_group heddle_groups_{}[] = {{\n{}}};\n", v, groups);
-            for (const auto& [name, list] :
-                 {std::pair("group_of", &variant.group_of), std::pair("rank_of", &variant.rank_of)})
-                add_integers(text_, "int32_t", fmt::format("heddle_{}_{}", name, v), {list->begin(), list->end()});
-            rows += fmt::format(
-                "    {{heddle_runs_here_{0}, heddle_kernels_{0}, heddle_groups_{0}, heddle_group_of_{0}, "
-                "heddle_rank_of_{0}}},\n",
-                v);
+            const size_t count = program_.variants[v].groups.size();
+            groups_.clear();
+            for (size_t g = 0; g < count; g++) add_group(v, g);
+            text_ += fmt::format("static const heddle_group heddle_groups_{}[] = {{\n{}}};\n", v, groups_);
+            rows += fmt::format("    {{heddle_runs_here_{0}, heddle_kernels_{0}, heddle_groups_{0}, {1}}},\n", v, count);
         }
         text_ += fmt::format("static const heddle_variant heddle_variants[] = {{\n{}}};\n", rows);
     }
@@ -269,8 +281,8 @@ private:
             options_.weights == WeightsIn::beside ? std::string("0") : program_.name + "_weights";
         text_ += fmt::format(
             "static const heddle_program heddle_this = {{\n    heddle_inputs, heddle_outputs, heddle_axes, "
-            "heddle_dimensions, heddle_variants, heddle_table,\n    {}, {}, {}, {}, {}}};\n\n",
-            weights, program_.inputs.size(), program_.outputs.size(), program_.grid.dimensions().size(),
+            "heddle_dimensions, heddle_variants,\n    {}, {}, {}, {}, {}}};\n\n",
+            weights, program_.inputs.size(), program_.outputs.size(), program_.dimensions.size(),
             program_.variants.size());
         text_ += fmt::format(
             "#define HEDDLE_PUBLIC __attribute__((visibility(\"default\")))\n"
@@ -285,7 +297,8 @@ private:
     const Program& program_;
     const DriverTexts& texts_;
     const CWriterOptions& options_;
-    std::string text_;
+    std::string text_, groups_;
+    std::map<std::string, std::string> shared_;  // names of arrays, by what they are
 };
 
 std::string argument_lines(const char* what, const std::vector<Argument>& arguments) {
@@ -321,7 +334,7 @@ std::string kernel_name(const Program& program, size_t variant, size_t kernel) {
 
 std::string header_text(const Program& program, const DriverTexts& texts) {
     std::string dimensions;
-    for (const Dimension& dimension : program.grid.dimensions())
+    for (const Dimension& dimension : program.dimensions)
         dimensions += fmt::format(" * {} from {} to {} by {}\n", in_comment(dimension.name), dimension.from,
                                   dimension.to, dimension.step);
     return fmt::format(

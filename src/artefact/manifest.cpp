@@ -29,34 +29,18 @@ Json arguments_json(const std::vector<Argument>& arguments) {
     return list;
 }
 
-// The sizes of a group, by the ranges that they lie within.
-Json ranges_json(const Group& group, const SizeGrid& grid) {
-    Json ranges = Json::object();
-    const auto first = grid.numbers(group.sizes.front());
-    std::vector<int64_t> least = first, most = first;
-    for (int64_t size : group.sizes) {
-        const auto numbers = grid.numbers(size);
-        for (size_t d = 0; d < numbers.size(); d++) {
-            least[d] = std::min(least[d], numbers[d]);
-            most[d] = std::max(most[d], numbers[d]);
-        }
-    }
-    for (size_t d = 0; d < least.size(); d++) {
-        const Dimension& dimension = grid.dimensions()[d];
-        ranges[dimension.name] = {dimension.size(least[d]), dimension.size(most[d])};
-    }
-    return ranges;
-}
-
-Json variant_json(const Variant& variant, const SizeGrid& grid) {
+Json variant_json(const Variant& variant, const std::vector<Dimension>& dimensions) {
     Json groups = Json::array();
     for (const Group& group : variant.groups) {
-        groups.push_back({{"sizes", group.sizes.size()},
-                          {"within", ranges_json(group, grid)},
+        Json ranges = Json::object(), facts = Json::array();
+        for (size_t d = 0; d < dimensions.size(); d++)
+            ranges[dimensions[d].name] = {group.domain.ranges[d].least, group.domain.ranges[d].most};
+        for (const SizeFact& fact : group.domain.facts) facts.push_back(fact.text());
+        groups.push_back({{"within", ranges},
+                          {"where", facts},
                           {"launches", group.launches.size()},
                           {"workspace_bytes", group.workspace_text},
-                          {"scratch_bytes_each_worker", group.scratch_text},
-                          {"table_bytes", 8 * (group.columns.size() + group.columns_of.size())}});
+                          {"scratch_bytes_each_worker", group.scratch_text}});
     }
     return {{"target", Json::parse(print(variant.target), nullptr, false)},
             {"kernels", variant.kernels.size()},
@@ -68,11 +52,11 @@ Json variant_json(const Variant& variant, const SizeGrid& grid) {
 std::string manifest_text(const Program& program, const ArtefactOptions& options, const std::vector<WrittenFile>& files,
                           const std::string& digest) {
     Json dimensions = Json::array();
-    for (const Dimension& dimension : program.grid.dimensions())
+    for (const Dimension& dimension : program.dimensions)
         dimensions.push_back(
             {{"name", dimension.name}, {"from", dimension.from}, {"to", dimension.to}, {"step", dimension.step}});
     Json variants = Json::array();
-    for (const Variant& variant : program.variants) variants.push_back(variant_json(variant, program.grid));
+    for (const Variant& variant : program.variants) variants.push_back(variant_json(variant, program.dimensions));
     Json list = Json::array();
     for (const WrittenFile& file : files)
         list.push_back({{"name", std::filesystem::path(file.path).filename().string()}, {"bytes", file.bytes}});

@@ -1,17 +1,14 @@
 #include "artefact/program.h"
 
 #include <algorithm>
-#include <list>
-#include <numeric>
-#include <optional>
 #include <set>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "backends/llvm/llvm_backend.h"
-#include "plan/instantiate.h"
 #include "runtime/prepare_here.h"
+#include "zspace/size_class.h"
 
 namespace heddle::artefact {
 namespace {
@@ -23,62 +20,107 @@ constexpr int64_t least_scratch = 64;
 
 bool is_weight(Kind kind) { return kind == Kind::constant || kind == Kind::prepared; }
 
-// The plan of one size as a structure, which sizes of a group share, and the numbers that they do not.
-struct Planned {
-    Group structure;  // rows without columns
-    std::string text;
-    std::vector<int64_t> numbers;
+using OriginKind = Origin::Kind;
+
+// A buffer of the workspace, and those that live when it does and lie below it.
+struct Stacked {
+    int32_t buffer = -1;
+    std::vector<int32_t> below;
 };
 
-// The rows of a plan. Numbers are counted as they come.
-class Reader {
-public:
-    Reader(const plan::Plan& plan, const std::vector<runtime::Block>& prepared, WeightPool& weights, Variant& variant,
-           std::map<std::string, int32_t>& kernels)
-        : plan_(plan),
-          prepared_(prepared),
-          weights_(weights),
-          variant_(variant),
-          kernels_(kernels),
-          row_of_(plan.buffers.size(), -1) {}
+std::vector<Stacked> stack_of(const plan::Plan& plan) {
+    std::vector<Stacked> stack;
+    for (size_t b = 0; b < plan.buffers.size(); b++) {
+        if (plan.buffers[b].kind == Kind::workspace && plan.buffers[b].first >= 0) stack.push_back({static_cast<int32_t>(b), {}});
+    }
+    const auto buffer = [&](const Stacked& stacked) -> const plan::Buffer& { return plan.buffers[static_cast<size_t>(stacked.buffer)]; };
+    std::ranges::stable_sort(stack, {}, [&](const Stacked& stacked) { return buffer(stacked).offset; });
+    for (size_t i = 0; i < stack.size(); i++) {
+        for (size_t j = 0; j < i; j++) {
+            const plan::Buffer &above = buffer(stack[i]), &below = buffer(stack[j]);
+            if (below.first <= above.last && above.first <= below.last) stack[i].below.push_back(stack[j].buffer);
+        }
+    }
+    return stack;
+}
 
-    Planned read() {
-        number(plan_.workspace_bytes);
-        number(std::max(plan_.scratch_bytes, least_scratch));
+Size room(const plan::Buffer& buffer) { return floor_divide(buffer.bytes + 127, 64) * 64; }
+
+// Its rows. Numbers are places of the group's steps.
+class GroupMaker {
+public:
+    GroupMaker(const plan::Plan& plan, const std::vector<runtime::Block>& prepared, WeightPool& weights, Variant& variant,
+               std::map<std::string, int32_t>& kernels)
+        : plan_(plan), prepared_(prepared), weights_(weights), variant_(variant), kernels_(kernels), row_of_(plan.buffers.size(), -1) {}
+
+    Group make(const std::vector<Dimension>& dimensions, const SizeDomain& domain) {
+        group_.made_for = plan_.names;
+        group_.domain = domain;
+        for (const Dimension& dimension : dimensions) group_.steps.place_of_name(dimension.name);
+        for (const auto& [name, size] : plan_.names) {
+            if (std::ranges::find(dimensions, name, &Dimension::name) == dimensions.end()) group_.steps.fix(name, size);
+        }
+        for (const SizeFact& fact : domain.facts) group_.facts.push_back({fact.relation, group_.steps.place_of(fact.size)});
         for (const TensorType& type : plan_.output_types)
-            for (const Size& size : type.shape) number(size.value());
+            for (const Size& size : type.shape) group_.shapes.push_back(group_.steps.place_of(size));
+        place_memory();
+        group_.first_steps = group_.steps.steps().size();
         for (const plan::Batch& batch : plan_.run) {
             for (size_t i = 0; i < batch.size(); i++) add_launch(batch[i], i + 1 == batch.size());
         }
-        return std::move(planned_);
+        return std::move(group_);
     }
 
 private:
-    int32_t number(int64_t value) {
-        planned_.numbers.push_back(value);
-        return static_cast<int32_t>(planned_.numbers.size()) - 1;
+    int32_t greater(int32_t a, int32_t b) { return a == b ? a : group_.steps.place_of(OriginKind::maximum, a, b); }
+    int32_t number(int64_t value) { return group_.steps.place_of(Size(value)); }
+
+    // A buffer begins where the highest of those ends that lie below it and live when it does. Which ones lie below is the
+    // same for all sizes.
+    void place_memory() {
+        begin_.resize(plan_.buffers.size(), number(0));
+        group_.workspace = number(0);
+        std::vector<int32_t> end(plan_.buffers.size());
+        for (const Stacked& stacked : stack_of(plan_)) {
+            const auto b = static_cast<size_t>(stacked.buffer);
+            for (int32_t below : stacked.below) begin_[b] = greater(begin_[b], end[static_cast<size_t>(below)]);
+            end[b] = group_.steps.place_of(OriginKind::add, begin_[b], group_.steps.place_of(room(plan_.buffers[b])));
+            group_.workspace = greater(group_.workspace, end[b]);
+        }
+        group_.scratch = number(least_scratch);
+        for (const plan::Batch& batch : plan_.run)
+            for (const plan::Launch& launch : batch) group_.scratch = greater(group_.scratch, group_.steps.place_of(launch.scratch_bytes));
+        group_.workspace_text = text_at(group_.workspace);
+        group_.scratch_text = text_at(group_.scratch);
     }
 
-    int64_t place_of(int32_t b) {
+    // "4096", or "4096 at n = 8".
+    std::string text_at(int32_t place) const {
+        if (const auto value = group_.steps.constant_at(place)) return std::to_string(*value);
+        std::vector<int64_t> values = group_.steps.begin();
+        for (const auto& [name, at] : group_.steps.names()) values[static_cast<size_t>(at)] = plan_.names.at(name);
+        group_.steps.run(values, 0, group_.steps.steps().size());
+        return fmt::format("{} at {}", values[static_cast<size_t>(place)], text_of(plan_.names));
+    }
+
+    int32_t place_of(int32_t b) {
         const plan::Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
-        if (!is_weight(buffer.kind)) return buffer.offset;
+        if (!is_weight(buffer.kind)) return begin_[static_cast<size_t>(b)];
         const runtime::Block& block = prepared_[static_cast<size_t>(b)];
-        if (block) return weights_.add({block.get(), static_cast<size_t>(buffer.bytes)}, block);
+        if (block) return number(weights_.add({block.get(), static_cast<size_t>(buffer.bytes)}, block));
         auto constant = std::make_shared<TensorData>(*buffer.constant);
-        return weights_.add({constant->data(), static_cast<size_t>(constant->byte_size())}, constant);
+        return number(weights_.add({constant->data(), static_cast<size_t>(constant->byte_size())}, constant));
     }
 
     int32_t row_of(int32_t b) {
         int32_t& row = row_of_[static_cast<size_t>(b)];
         if (row >= 0) return row;
         const plan::Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
-        BufferRow made{.kind = is_weight(buffer.kind) ? Kind::prepared : buffer.kind,
-                       .index = std::max(buffer.index, 0)};
-        made.place = number(place_of(b));
-        made.base = number(buffer.base);
-        planned_.text += fmt::format("buffer {} {}\n", static_cast<int>(made.kind), made.index);
-        row = static_cast<int32_t>(planned_.structure.buffers.size());
-        planned_.structure.buffers.push_back(made);
+        row = static_cast<int32_t>(group_.buffers.size());
+        group_.buffers.push_back({.kind = is_weight(buffer.kind) ? Kind::prepared : buffer.kind,
+                                  .index = std::max(buffer.index, 0),
+                                  .place = place_of(b),
+                                  .base = group_.steps.place_of(buffer.base)});
         return row;
     }
 
@@ -91,15 +133,11 @@ private:
 
     void add_launch(const plan::Launch& launch, bool ends_batch) {
         LaunchRow row{.name = launch.name, .kernel = kernel_of(launch.tree), .ends_batch = ends_batch};
-        planned_.text += fmt::format("launch {} {} {}", row.kernel, launch.numbers.size(), ends_batch);
         for (int32_t b : launch.buffers) row.buffers.push_back(row_of(b));
-        for (int32_t b : row.buffers) planned_.text += fmt::format(" {}", b);
-        planned_.text += '\n';
-        row.tasks = number(launch.tasks);
-        row.rounds = number(launch.rounds);
-        row.numbers = static_cast<int32_t>(planned_.numbers.size());
-        for (int64_t value : launch.numbers) number(value);
-        planned_.structure.launches.push_back(std::move(row));
+        row.tasks = group_.steps.place_of(launch.tasks);
+        row.rounds = group_.steps.place_of(launch.rounds);
+        for (const Size& size : launch.numbers) row.numbers.push_back(group_.steps.place_of(size));
+        group_.launches.push_back(std::move(row));
     }
 
     const plan::Plan& plan_;
@@ -107,8 +145,8 @@ private:
     WeightPool& weights_;
     Variant& variant_;
     std::map<std::string, int32_t>& kernels_;
-    std::vector<int32_t> row_of_;
-    Planned planned_;
+    std::vector<int32_t> row_of_, begin_;  // by the plan's buffer
+    Group group_;
 };
 
 std::unexpected<Diagnostics> not_open(const std::string& name, std::string found) {
@@ -125,121 +163,105 @@ public:
     explicit ProgramMaker(const ProgramRequest& request)
         : request_(request),
           pool_(static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))),
-          kernels_(std::make_shared<backends::LlvmBackend>()) {}
+          backend_kernels_(std::make_shared<backends::LlvmBackend>()) {}
 
     Result<Program> make() {
         program_.name = request_.name;
-        std::vector<Dimension> open;
         for (const Dimension& dimension : request_.dimensions) {
             if (dimension.count() > 1)
-                open.push_back(dimension);
+                program_.dimensions.push_back(dimension);
             else
                 fixed_[dimension.name] = dimension.from;
         }
-        auto grid = SizeGrid::make(std::move(open));
-        if (!grid) return fail(std::move(grid.error()));
-        program_.grid = std::move(*grid);
-        if (request_.progress) {
-            const auto targets = static_cast<int64_t>(request_.targets.size());
-            request_.progress->begin(Stage::plan, program_.grid.count() * targets);
-        }
+        if (request_.progress) request_.progress->begin(Stage::plan, classes() * std::ssize(request_.targets));
         for (const Target& target : request_.targets) program_.variants.push_back({.target = target});
-        made_.resize(request_.targets.size());
-        for (int64_t size = 0; size < program_.grid.count(); size++) {
-            if (auto added = add_size(size); !added) return fail(std::move(added.error()));
-        }
-        for (size_t v = 0; v < made_.size(); v++) {
-            std::vector<Group>& groups = program_.variants[v].groups;
-            for (size_t g = 0; g < groups.size(); g++) add_columns(groups[g], made_[v].values[g]);
-        }
-        name_sizes();
+        kernel_of_.resize(request_.targets.size());
+        auto all = cover(program_.dimensions, fixed_, [&](const SizeNames& sizes) { return add_group(sizes); });
+        if (!all) return fail(std::move(all.error()));
+        end_dimensions();
         return std::move(program_);
     }
 
 private:
-    // A plan, for the sizes that it was last given, and what it prepares.
-    struct Kept {
+    struct Made {
         plan::Plan plan;
         std::vector<runtime::Block> prepared;
     };
-    // What a variant is made of, besides what is in it.
-    struct Making {
-        std::list<Kept> plans;
-        std::map<std::string, int32_t> kernels, group_of;       // by key, by structure
-        std::vector<std::vector<std::vector<int64_t>>> values;  // by group, by size: its numbers
-    };
 
-    // A plan that holds for these sizes, with their numbers now; null: there is none yet.
-    static Kept* known_plan(Making& making, const std::map<std::string, int64_t>& bindings) {
-        for (Kept& kept : making.plans) {
-            if (!kept.plan.facts || kept.plan.facts->broken_by(bindings)) continue;
-            if (plan::instantiate(kept.plan, bindings)) return &kept;
+    // Of all dimensions together: about as many plans are made.
+    int64_t classes() const {
+        int64_t all = 1;
+        for (const Dimension& dimension : program_.dimensions) {
+            int64_t own = 0;
+            for (int64_t size = dimension.from; size <= dimension.to; size = size_class(size).most + 1) own++;
+            all = std::min<int64_t>(all * own, 1 << 20);
         }
-        return nullptr;
+        return all;
     }
 
-    // The graph of a size serves all targets, and so does a plan all sizes for which it holds.
-    Result<Kept*> plan_of(size_t v, const std::map<std::string, int64_t>& bindings, std::optional<Graph>& graph) {
-        if (Kept* known = known_plan(made_[v], bindings)) return known;
-        if (!graph) {
-            auto made = request_.graph(bindings);
-            if (!made) return fail(std::move(made.error()));
-            if (auto fine = plan::check_placements(*made); !fine) return fail(std::move(fine.error()));
-            graph = std::move(*made);
+    // Open ones are as long as there is a plan.
+    void end_dimensions() {
+        for (size_t d = 0; d < program_.dimensions.size(); d++) {
+            Dimension& dimension = program_.dimensions[d];
+            if (dimension.is_open) dimension.to = dimension.from;
+            for (const Group& group : program_.variants[0].groups)
+                if (dimension.is_open) dimension.to = std::max(dimension.to, group.domain.ranges[d].most);
         }
-        auto plan = plan::make_plan(*graph, program_.variants[v].target);
+    }
+
+    Result<Made> made_for(const Graph& graph, const Target& target) {
+        auto plan = plan::make_plan(graph, target);
         if (!plan) return fail(std::move(plan.error()));
-        auto prepared = runtime::prepare_here(*plan, host_, kernels_, pool_, prepared_);
+        auto prepared = runtime::prepare_here(*plan, host_, backend_kernels_, pool_, prepared_);
         if (!prepared) return fail(std::move(prepared.error()));
-        return &made_[v].plans.emplace_back(std::move(*plan), std::move(*prepared));
+        if (auto wanted = step_done(request_.progress); !wanted) return fail(std::move(wanted.error()));
+        return Made{std::move(*plan), std::move(*prepared)};
     }
 
-    Result<void> add_size(int64_t size) {
-        std::map<std::string, int64_t> bindings = program_.grid.bindings(size);
-        bindings.insert(fixed_.begin(), fixed_.end());
-        std::optional<Graph> graph;
-        for (size_t v = 0; v < made_.size(); v++) {
-            auto kept = plan_of(v, bindings, graph);
-            if (!kept) return fail(std::move(kept.error()));
-            const plan::Plan& plan = (*kept)->plan;
-            if (size == 0 && v == 0) {
-                if (auto taken = take_arguments(plan); !taken) return taken;
-            }
-            if (v == 0) {
-                std::vector<int64_t>& sizes = output_sizes_.emplace_back();
-                for (const TensorType& type : plan.output_types)
-                    for (const Size& extent : type.shape) sizes.push_back(extent.value());
-            }
+    // A plan of each target: all of them hold where the facts of all do.
+    Result<SizeDomain> add_group(const SizeNames& sizes) {
+        auto graph = request_.graph(sizes);
+        if (!graph) return fail(std::move(graph.error()));
+        if (auto fine = plan::check_placements(*graph); !fine) return fail(std::move(fine.error()));
+        std::vector<Made> made;
+        std::vector<SizeFact> facts;
+        for (const Variant& variant : program_.variants) {
+            auto one = made_for(*graph, variant.target);
+            if (!one) return fail(std::move(one.error()));
+            if (one->plan.facts) facts.insert(facts.end(), one->plan.facts->list().begin(), one->plan.facts->list().end());
+            if (!one->plan.facts) add_numbers(facts, sizes);
+            one->plan.names.insert(sizes.begin(), sizes.end());
+            made.push_back(std::move(*one));
+        }
+        if (auto taken = take_arguments(made[0].plan); !taken) return fail(std::move(taken.error()));
+        SizeDomain domain = domain_of(facts, program_.dimensions, fixed_);
+        for (size_t v = 0; v < made.size(); v++) {
             Variant& variant = program_.variants[v];
-            add_planned(size, variant, made_[v],
-                        Reader(plan, (*kept)->prepared, program_.weights, variant, made_[v].kernels).read());
-            if (auto wanted = step_done(request_.progress); !wanted) return wanted;
+            GroupMaker maker(made[v].plan, made[v].prepared, program_.weights, variant, kernel_of_[v]);
+            variant.groups.push_back(maker.make(program_.dimensions, domain));
         }
-        return {};
+        return domain;
     }
 
-    static void add_planned(int64_t size, Variant& variant, Making& making, Planned planned) {
-        const auto [found, added] =
-            making.group_of.try_emplace(planned.text, static_cast<int32_t>(variant.groups.size()));
-        if (added) {
-            variant.groups.push_back(std::move(planned.structure));
-            making.values.emplace_back();
-        }
-        const auto g = static_cast<size_t>(found->second);
-        variant.group_of.push_back(found->second);
-        variant.rank_of.push_back(static_cast<int32_t>(variant.groups[g].sizes.size()));
-        variant.groups[g].sizes.push_back(size);
-        making.values[g].push_back(std::move(planned.numbers));
+    // Of a plan that holds for its numbers alone.
+    static void add_numbers(std::vector<SizeFact>& facts, const SizeNames& sizes) {
+        for (const auto& [name, size] : sizes)
+            facts.push_back({(named_size(name, size) - size).origin(), SizeFact::Relation::zero});
     }
 
     static Argument argument_of(const std::string& name, const TensorType& type) {
         Argument argument{
-            .name = name, .dtype = type.dtype, .shape = type.extents(), .axes = {}, .sizes = {}, .value = {}};
+            .name = name, .dtype = type.dtype, .shape = numbers_of(type.shape), .axes = {}, .sizes = {}, .value = {}};
         for (int64_t size : argument.shape) argument.sizes.push_back(std::to_string(size));
         return argument;
     }
 
+    // As the first plan says them; how outputs' sizes follow from the dimensions, where one says it.
     Result<void> take_arguments(const plan::Plan& plan) {
+        if (!program_.inputs.empty() || !program_.outputs.empty()) {
+            name_sizes(plan);
+            return {};
+        }
         std::set<std::string> bound;
         for (size_t i = 0; i < plan.input_types.size(); i++) {
             Argument& input = program_.inputs.emplace_back(argument_of(plan.input_names[i], plan.input_types[i]));
@@ -256,7 +278,8 @@ private:
         }
         for (size_t i = 0; i < plan.output_types.size(); i++)
             program_.outputs.push_back(argument_of(plan.output_names[i], plan.output_types[i]));
-        for (const Dimension& dimension : program_.grid.dimensions()) {
+        name_sizes(plan);
+        for (const Dimension& dimension : program_.dimensions) {
             if (!bound.contains(dimension.name)) return not_open(dimension.name, "none");
         }
         return {};
@@ -266,50 +289,36 @@ private:
     Result<int32_t> axis_of(const Size& size, const Argument& input) const {
         if (!size.origin()) return -1;
         const std::string text = size.origin()->text();
-        const std::vector<Dimension>& dimensions = program_.grid.dimensions();
+        const std::vector<Dimension>& dimensions = program_.dimensions;
         const auto found = std::ranges::find(dimensions, text, &Dimension::name);
         if (found != dimensions.end()) return static_cast<int32_t>(found - dimensions.begin());
         if (size.origin()->kind() == Origin::Kind::name) return -1;
         return not_open(text, fmt::format("'{}' of input '{}'", text, input.name));
     }
 
-    // Of outputs, by what they are for all sizes.
-    void name_sizes() {
-        std::vector<int64_t> all(output_sizes_.size()), table, column(output_sizes_.size());
-        std::iota(all.begin(), all.end(), int64_t{0});
-        ColumnBuilder builder(program_.grid, all, table);
-        size_t n = 0;
-        for (Argument& output : program_.outputs) {
-            for (std::string& text : output.sizes) {
-                for (size_t s = 0; s < column.size(); s++) column[s] = output_sizes_[s][n];
-                text = builder.text(builder.add(column));
-                n++;
+    void name_sizes(const plan::Plan& plan) {
+        for (size_t o = 0; o < program_.outputs.size(); o++) {
+            const std::vector<Size>& shape = plan.output_types[o].shape;
+            for (size_t d = 0; d < shape.size(); d++) {
+                if (depends_on_dimensions(shape[d])) program_.outputs[o].sizes[d] = shape[d].text();
             }
         }
     }
 
-    void add_columns(Group& group, const std::vector<std::vector<int64_t>>& values) {
-        ColumnBuilder builder(program_.grid, group.sizes, program_.table);
-        std::vector<int64_t> column(values.size());
-        for (size_t n = 0; n < values[0].size(); n++) {
-            for (size_t s = 0; s < values.size(); s++) column[s] = values[s][n];
-            group.columns_of.push_back(builder.add(column));
-        }
-        group.columns = builder.columns();
-        group.first_sizes = builder.first_sizes();
-        group.workspace_text = builder.text(group.columns_of[0]);
-        group.scratch_text = builder.text(group.columns_of[1]);
+    bool depends_on_dimensions(const Size& size) const {
+        SizeProgram steps;
+        for (const auto& [name, number] : fixed_) steps.fix(name, number);
+        return !steps.constant_at(steps.place_of(size));
     }
 
     const ProgramRequest& request_;
     Program program_;
     std::map<std::string, int64_t> fixed_;
-    std::vector<Making> made_;                        // by variant
-    std::vector<std::vector<int64_t>> output_sizes_;  // by size
+    std::vector<std::map<std::string, int32_t>> kernel_of_;  // by variant, by key
     // Weights are made ready on this machine; what two plans make alike is made once.
     const Target host_ = detect_host();
     ThreadPool pool_;
-    runtime::KernelCache kernels_;
+    runtime::KernelCache backend_kernels_;
     runtime::PreparedStore prepared_;
 };
 

@@ -1,5 +1,5 @@
-// A program as it leaves home: what its plans for all sizes come to, as tables. Of a plan only `run` is left; what
-// `prepare` makes of weights is made here, once.
+// A program as it leaves home: its plans, each for the sizes for which it holds, with numbers as expressions of these. Of a
+// plan only `run` is left; what `prepare` makes of weights is made here, once.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "artefact/columns.h"
+#include "artefact/coverage.h"
 #include "artefact/sizes.h"
 #include "artefact/weight_pool.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
 #include "support/progress.h"
 #include "target/target.h"
+#include "zspace/size_program.h"
 
 namespace heddle::artefact {
 
@@ -29,7 +30,11 @@ struct Argument {
     std::optional<TensorData> value;  // of an input, as reals: the program holds for this one alone
 };
 
-// The tables of exported/heddle_program.c; numbers are indices of Group::columns_of.
+// The tables of exported/heddle_program.c. Numbers are places of the group's steps.
+struct FactRow {
+    SizeFact::Relation relation = SizeFact::Relation::zero;
+    int32_t place = 0;
+};
 struct BufferRow {
     plan::Buffer::Kind kind = plan::Buffer::Kind::workspace;
     int32_t index = 0;
@@ -39,20 +44,23 @@ struct LaunchRow {
     std::string name;
     int32_t kernel = 0;
     std::vector<int32_t> buffers;  // of Group::buffers
-    int32_t numbers = 0;           // the first of its own, which follow one another
+    std::vector<int32_t> numbers;
     int32_t tasks = 0, rounds = 0;
     bool ends_batch = false;
 };
 
-// All sizes for which a target's plans have the same structure.
+// A plan.
 struct Group {
-    std::vector<int64_t> sizes;  // numbers of the grid
-    std::vector<Column> columns;
-    std::vector<int32_t> columns_of;  // by number: workspace bytes, scratch bytes, outputs' sizes, then by row
-    std::vector<int64_t> first_sizes;
+    SizeNames made_for;
+    SizeDomain domain;
+    SizeProgram steps;
+    std::vector<FactRow> facts;
+    size_t first_steps = 0;              // how many say whether it holds, and which memory it wants
+    std::vector<int32_t> shapes;         // the sizes of all outputs' dimensions
+    int32_t workspace = 0, scratch = 0;  // bytes; scratch of each worker
     std::vector<BufferRow> buffers;
     std::vector<LaunchRow> launches;
-    std::string workspace_text, scratch_text;  // bytes as expressions of the sizes
+    std::string workspace_text, scratch_text;
 };
 
 struct Kernel {
@@ -64,16 +72,14 @@ struct Kernel {
 struct Variant {
     Target target;
     std::vector<Kernel> kernels;
-    std::vector<Group> groups;
-    std::vector<int32_t> group_of, rank_of;  // by number of the grid
+    std::vector<Group> groups;  // each for other sizes, and all for all
 };
 
 struct Program {
     std::string name;  // an identifier of C
-    SizeGrid grid;     // of the dimensions that stay open
+    std::vector<Dimension> dimensions;  // that stay open
     std::vector<Argument> inputs, outputs;
     std::vector<Variant> variants;
-    std::vector<int64_t> table;
     WeightPool weights;
 };
 
@@ -82,12 +88,12 @@ struct ProgramRequest {
     std::vector<Dimension> dimensions;  // those of one size are no dimensions of the program
     std::vector<Target> targets;        // in the order in which they are tried
     // The program for such sizes.
-    std::function<Result<Graph>(const std::map<std::string, int64_t>& bindings)> graph;
-    Progress* progress = nullptr;  // told sizes (stage plan), and asked whether to go on
+    std::function<Result<Graph>(const SizeNames& bindings)> graph;
+    Progress* progress = nullptr;  // told plans (stage plan), and asked whether to go on
 };
 
-// Plans each size for each target, and makes weights ready on this machine. Codes: those of the graph, of planning and of
-// SizeGrid; artefact.dimension (none of the inputs has it, or one has an expression for a size), support.cancelled.
+// Makes as many plans as all sizes need, and weights ready on this machine. Codes: those of the graph, of planning and of
+// `cover`; artefact.dimension (none of the inputs has it, or one has an expression for a size), support.cancelled.
 Result<Program> make_program(const ProgramRequest& request);
 
 }  // namespace heddle::artefact

@@ -1,10 +1,13 @@
 #include "artefact/sizes.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <optional>
 
 #include <fmt/format.h>
+
+#include "zspace/checked.h"
 
 namespace heddle::artefact {
 namespace {
@@ -31,15 +34,18 @@ std::optional<Dimension> dimension_of(std::string_view text) {
     if (equals == std::string_view::npos || equals == 0) return std::nullopt;
     const auto parts = split(text.substr(equals + 1), ':');
     if (parts.size() > 3) return std::nullopt;
-    std::vector<int64_t> values;
-    for (std::string_view part : parts) {
-        const auto value = number_of(part);
-        if (!value) return std::nullopt;
-        values.push_back(*value);
-    }
-    Dimension made{std::string(text.substr(0, equals)), values[0], values[0], 1};
-    if (values.size() > 1) made.to = values[1];
-    if (values.size() > 2) made.step = values[2];
+    Dimension made{std::string(text.substr(0, equals))};
+    const auto take = [&](size_t part, int64_t& into) {
+        const auto value = number_of(parts[part]);
+        into = value.value_or(into);
+        return value.has_value();
+    };
+    if (!take(0, made.from)) return std::nullopt;
+    made.to = made.from;
+    made.is_open = parts.size() > 1 && parts[1].empty();
+    if (made.is_open) made.to = std::max(made.from, open_end);
+    if (parts.size() > 1 && !made.is_open && !take(1, made.to)) return std::nullopt;
+    if (parts.size() > 2 && !take(2, made.step)) return std::nullopt;
     constexpr int64_t most = std::numeric_limits<int32_t>::max();
     if (made.from < 0 || made.to < made.from || made.to > most || made.step < 1) return std::nullopt;
     made.to -= (made.to - made.from) % made.step;
@@ -60,7 +66,7 @@ Result<std::vector<Dimension>> parse_dimensions(const std::vector<std::string>& 
             }
             problems.push_back({.code = "artefact.range",
                                 .summary = fmt::format("'{}' says no sizes of a dimension", part),
-                                .expected = "NAME=SIZE, NAME=FROM:TO or NAME=FROM:TO:STEP, with 0 <= FROM <= TO",
+                                .expected = "NAME=SIZE, NAME=FROM:TO or NAME=FROM:TO:STEP, with 0 <= FROM <= TO; TO may be left out",
                                 .remedy = "for example batch=1:64"});
         }
     }
@@ -68,39 +74,14 @@ Result<std::vector<Dimension>> parse_dimensions(const std::vector<std::string>& 
     return dimensions;
 }
 
-Result<SizeGrid> SizeGrid::make(std::vector<Dimension> dimensions) {
-    SizeGrid grid;
-    for (const Dimension& dimension : dimensions) {
-        if (dimension.count() > most_sizes / grid.count_) {
-            return fail(
-                {.code = "artefact.too_many_sizes",
-                 .summary = "the program is to hold for too many sizes",
-                 .expected = fmt::format("at most {} sizes of all dimensions together", most_sizes),
-                 .found = fmt::format("{} times {} sizes of '{}'", grid.count_, dimension.count(), dimension.name),
-                 .reason = "each is planned when the program is exported, and checked",
-                 .remedy = fmt::format("a narrower range, or a step: {}={}:{}:{}", dimension.name, dimension.from,
-                                       dimension.to, dimension.step * 8)});
-        }
-        grid.count_ *= dimension.count();
-    }
-    grid.dimensions_ = std::move(dimensions);
-    return grid;
-}
+int64_t Dimension::below(int64_t size) const { return from + floor_divide(size - from, step) * step; }
 
-std::vector<int64_t> SizeGrid::numbers(int64_t all) const {
-    std::vector<int64_t> numbers(dimensions_.size());
-    for (size_t d = dimensions_.size(); d-- > 0;) {
-        numbers[d] = all % dimensions_[d].count();
-        all /= dimensions_[d].count();
-    }
-    return numbers;
-}
+int64_t Dimension::above(int64_t size) const { return from + ceil_divide(size - from, step) * step; }
 
-std::map<std::string, int64_t> SizeGrid::bindings(int64_t all) const {
-    std::map<std::string, int64_t> bindings;
-    const std::vector<int64_t> chosen = numbers(all);
-    for (size_t d = 0; d < chosen.size(); d++) bindings[dimensions_[d].name] = dimensions_[d].size(chosen[d]);
-    return bindings;
+std::string text_of(const SizeNames& sizes) {
+    std::string text;
+    for (const auto& [name, size] : sizes) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, size);
+    return text;
 }
 
 }  // namespace heddle::artefact

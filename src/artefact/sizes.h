@@ -11,38 +11,30 @@
 
 namespace heddle::artefact {
 
+using SizeNames = std::map<std::string, int64_t>;
+
 // from, from + step ... up to `to`, which is one of them.
 struct Dimension {
     std::string name;
     int64_t from = 1, to = 1, step = 1;
+    bool is_open = false;  // `to` is no size that somebody has asked for: the program may end before
 
     int64_t count() const { return (to - from) / step + 1; }
-    int64_t size(int64_t number) const { return from + number * step; }
+    bool has(int64_t size) const { return size >= from && size <= to && (size - from) % step == 0; }
+    // The greatest one that is not above, the least that is not below; of any number.
+    int64_t below(int64_t size) const;
+    int64_t above(int64_t size) const;
     bool operator==(const Dimension&) const = default;
 };
 
-// "batch=1:64,height=32:320:32,channels=3", as of --bind. A `to` that no step reaches is the last one before it.
+inline constexpr int64_t open_end = (int64_t{1} << 20) - 1;
+
+// "batch=1:64,height=32:320:32,width=32::32,rows=1:,channels=3", as of --bind. A `to` that no step reaches is the last one
+// before it; one that is not there is `open_end`, or `from` where that is larger.
 // Code artefact.range.
 Result<std::vector<Dimension>> parse_dimensions(const std::vector<std::string>& texts);
 
-// All sizes of some dimensions, numbered: the last dimension's change first.
-class SizeGrid {
-public:
-    SizeGrid() = default;
-    // Code artefact.too_many_sizes: each is planned, so that there is an end to how many.
-    static Result<SizeGrid> make(std::vector<Dimension> dimensions);
-
-    const std::vector<Dimension>& dimensions() const { return dimensions_; }
-    int64_t count() const { return count_; }
-    // Of each dimension, the number of its size.
-    std::vector<int64_t> numbers(int64_t all) const;
-    std::map<std::string, int64_t> bindings(int64_t all) const;
-
-private:
-    std::vector<Dimension> dimensions_;
-    int64_t count_ = 1;
-};
-
-inline constexpr int64_t most_sizes = 4096;
+// "n = 3, m = 4"
+std::string text_of(const SizeNames& sizes);
 
 }  // namespace heddle::artefact

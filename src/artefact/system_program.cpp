@@ -32,12 +32,9 @@ public:
 
     Result<SystemProgram> make() {
         if (auto done = place(); !done) return fail(std::move(done.error()));
-        std::vector<Dimension> open = request_.dimensions;
-        std::erase_if(open, [](const Dimension& dimension) { return dimension.count() == 1; });
-        auto grid = SizeGrid::make(std::move(open));
-        if (!grid) return fail(std::move(grid.error()));
         program_.name = request_.name;
-        program_.grid = std::move(*grid);
+        program_.dimensions = request_.dimensions;
+        std::erase_if(program_.dimensions, [](const Dimension& dimension) { return dimension.count() == 1; });
         const Function& entry = program_.module.function(entry_);
         for (modules::ValueId v : entry.parameters) program_.inputs.push_back(argument_of(entry, v));
         for (modules::ValueId v : entry.results) program_.outputs.push_back(argument_of(entry, v));
@@ -154,7 +151,7 @@ public:
             if (auto done = write_part(part); !done) return fail(std::move(done.error()));
         }
         Program shell{
-            .name = program_.name, .grid = program_.grid, .inputs = program_.inputs, .outputs = program_.outputs};
+            .name = program_.name, .dimensions = program_.dimensions, .inputs = program_.inputs, .outputs = program_.outputs};
         if (auto done = add(program_.name + ".h", header_text(shell, *driver)); !done)
             return fail(std::move(done.error()));
         if (auto done = add(program_.name + ".c", host_text(program_)); !done) return fail(std::move(done.error()));

@@ -171,7 +171,7 @@ struct CompileOptions {
     std::vector<std::string> input_types;  // of `call`: NAME=TYPE
     std::vector<std::string> inputs,
         rules;                          // NAME=FILE: values that shapes and branches follow from; a page: of its check
-    std::vector<std::string> bindings;  // "batch=1:64,seq=8:512:8"
+    std::vector<std::string> bindings;  // "batch=1:64,seq=8:512:8,rows=1:"
     std::vector<std::string> targets;   // files or names; empty: AVX-512 and AVX2
     std::string system;                 // devices to place it on; empty: none
     std::vector<std::string> place;     // "y=c0"

@@ -121,9 +121,9 @@ void print_files(const std::vector<artefact::WrittenFile>& files, const artefact
     for (const artefact::Variant& variant : program.variants) {
         size_t launches = 0;
         for (const artefact::Group& group : variant.groups) launches = std::max(launches, group.launches.size());
-        fmt::print("{} for {}: {} kernels, at most {} launches, {} kind{} of sizes of {}\n", program.name,
+        fmt::print("{} for {}: {} kernels, at most {} launches, {} plan{}\n", program.name,
                    variant.target.tag.empty() ? variant.target.name : variant.target.tag, variant.kernels.size(),
-                   launches, variant.groups.size(), variant.groups.size() == 1 ? "" : "s", program.grid.count());
+                   launches, variant.groups.size(), variant.groups.size() == 1 ? "" : "s");
     }
     for (const auto& file : files) fmt::print("{:>12} {}\n", file.bytes, file.path);
 }

@@ -145,8 +145,9 @@ Command add_compile(CLI::App& app) {
     command->add_option("--name", options->name, "What the program's functions and files are called (the model's name)")
         ->type_name("NAME");
     add_repeated(*command, "--bind", options->bindings,
-                 "Sizes of dimensions that the model leaves open: one, or all of a range that the program is to take",
-                 "batch=4,seq=8:512:8");
+                 "Sizes of dimensions that the model leaves open: one, or all of a range that the program is to take, "
+                 "which without an end goes as far as the model does",
+                 "batch=4,seq=8:512:8,rows=1:");
     add_repeated(
         *command, "--target", options->targets,
         "The machine that it is for, as heddle targets names it, a file or native; repeated, and the first that "

@@ -187,6 +187,7 @@ private:
     void add_part(const Part& part, const std::set<TensorId>& wanted) {
         auto graph = std::make_shared<Graph>();
         graph->dimension_names = graph_.dimension_names;
+        graph->facts = graph_.facts;
         std::map<TensorId, TensorId> inner;
         Step step{.device = part.location.device};
         const auto copied = [&](TensorId t) {

@@ -58,7 +58,7 @@ SizedPlan::SizedPlan(const Plan& plan) : plan_(plan) {
     inputs_ = extents_of(plan.input_types);
     for (const Growth& growth : plan.growths) {
         const auto& shape = plan.output_types[static_cast<size_t>(growth.output)].shape;
-        lengths_.push_back(program_.place_of(shape[static_cast<size_t>(growth.dimension)].origin()));
+        lengths_.push_back(program_.place_of(shape[static_cast<size_t>(growth.dimension)]));
     }
     if (!plan.growths.empty()) capacity_ = program_.place_of_name(plan.capacity);
     length_steps_ = program_.steps().size();

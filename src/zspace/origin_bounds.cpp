@@ -1,9 +1,9 @@
 // What is known of a size whatever its names are, or whatever sizes of their classes they are.
+#include "zspace/origin_bounds.h"
+
 #include <algorithm>
 #include <unordered_map>
 
-#include "zspace/interval.h"
-#include "zspace/origin.h"
 #include "zspace/size_class.h"
 
 namespace heddle {
@@ -50,6 +50,32 @@ bool has_no_part_below_zero(const Origin& sum) {
            });
 }
 
+// `of_name`: the interval of a name.
+template <typename OfName>
+Interval bounds(OriginPointer origin, const OfName& of_name) {
+    if (origin->is_constant()) return Interval::point(origin->constant_value());
+    if (origin->kind() == Kind::name) return of_name(origin->text());
+    if (origin->kind() == Kind::sum) {
+        Interval result = Interval::point(origin->constant_value());
+        for (const Term& term : origin->terms()) {
+            Interval part = Interval::point(term.coefficient);
+            for (OriginPointer atom : term.atoms) part = part * bounds(atom, of_name);
+            result = result + part;
+        }
+        return result;
+    }
+    const Interval a = bounds(origin->left(), of_name), b = bounds(origin->right(), of_name);
+    switch (origin->kind()) {
+    case Kind::add: return a + b;
+    case Kind::subtract: return a - b;
+    case Kind::multiply: return a * b;
+    case Kind::floor_divide: return floor_divide(a, b);
+    case Kind::modulo: return floor_modulo(a, b);
+    case Kind::minimum: return heddle::minimum(a, b);
+    default: return heddle::maximum(a, b);
+    }
+}
+
 constexpr int64_t greatest_scale = 1 << 20;
 
 // Whether `sum` > -`scale`: operations give way to their bounds, first those that are subtracted.
@@ -90,32 +116,19 @@ bool Origin::is_never_negative() const {
 }
 
 Interval Origin::within_class(const std::map<std::string, int64_t>& representatives) const {
-    if (kind_ == Kind::constant) return Interval::point(constant_);
-    if (kind_ == Kind::name) {
-        const auto found = representatives.find(name_);
+    return bounds(this, [&](const std::string& name) -> Interval {
+        const auto found = representatives.find(name);
         if (found == representatives.end()) return {};
         const SizeClass sizes = size_class(found->second);
         return {sizes.least, sizes.most};
-    }
-    if (kind_ == Kind::sum) {
-        Interval result = Interval::point(constant_);
-        for (const Term& term : terms_) {
-            Interval part = Interval::point(term.coefficient);
-            for (OriginPointer atom : term.atoms) part = part * atom->within_class(representatives);
-            result = result + part;
-        }
-        return result;
-    }
-    const Interval a = a_->within_class(representatives), b = b_->within_class(representatives);
-    switch (kind_) {
-    case Kind::add: return a + b;
-    case Kind::subtract: return a - b;
-    case Kind::multiply: return a * b;
-    case Kind::floor_divide: return floor_divide(a, b);
-    case Kind::modulo: return floor_modulo(a, b);
-    case Kind::minimum: return heddle::minimum(a, b);
-    default: return heddle::maximum(a, b);
-    }
+    });
+}
+
+Interval bounds_within(OriginPointer origin, const std::map<std::string, Interval>& names) {
+    return bounds(origin, [&](const std::string& name) {
+        const auto found = names.find(name);
+        return found == names.end() ? Interval{} : found->second;
+    });
 }
 
 }  // namespace heddle

@@ -10,10 +10,8 @@ namespace {
 using Kind = Origin::Kind;
 
 // False where it has no value.
-bool take(const SizeProgram::Step& step, std::vector<int64_t>& values) {
-    const int64_t a = values[static_cast<size_t>(step.a)], b = values[static_cast<size_t>(step.b)];
-    int64_t& to = values[static_cast<size_t>(step.to)];
-    switch (step.operation) {
+bool take(Kind operation, int64_t a, int64_t b, int64_t& to) {
+    switch (operation) {
     case Kind::add: return !__builtin_add_overflow(a, b, &to);
     case Kind::subtract: return !__builtin_sub_overflow(a, b, &to);
     case Kind::multiply: return !__builtin_mul_overflow(a, b, &to);
@@ -38,7 +36,20 @@ int32_t SizeProgram::new_place(int64_t value) {
     return static_cast<int32_t>(begin_.size()) - 1;
 }
 
+void SizeProgram::fix(const std::string& name, int64_t value) { fixed_[name] = value; }
+
+std::optional<int64_t> SizeProgram::constant_at(int32_t place) const {
+    const int64_t value = begin_[static_cast<size_t>(place)];
+    const auto known = constants_.find(value);
+    return known != constants_.end() && known->second == place ? std::optional(value) : std::nullopt;
+}
+
+int32_t SizeProgram::place_of(const Size& size) {
+    return size.named() ? place_of(size.origin()) : place_of_constant(size.number());
+}
+
 int32_t SizeProgram::place_of_name(const std::string& name) {
+    if (const auto fixed = fixed_.find(name); fixed != fixed_.end()) return place_of_constant(fixed->second);
     const auto [known, is_new] = names_.try_emplace(name, -1);
     if (is_new) known->second = new_place(0);
     return known->second;
@@ -51,6 +62,8 @@ int32_t SizeProgram::place_of_constant(int64_t value) {
 }
 
 int32_t SizeProgram::place_of(Kind operation, int32_t a, int32_t b) {
+    int64_t value = 0;
+    if (const auto x = constant_at(a), y = constant_at(b); x && y && take(operation, *x, *y, value)) return place_of_constant(value);
     const auto [known, is_new] = operations_.try_emplace({operation, a, b}, -1);
     if (is_new) {
         known->second = new_place(0);
@@ -60,17 +73,24 @@ int32_t SizeProgram::place_of(Kind operation, int32_t a, int32_t b) {
 }
 
 // Products first, then their multiples: the same product may stand in other sums with other coefficients.
+int32_t SizeProgram::place_of_product(const Origin::Term& term, int64_t coefficient) {
+    int32_t product = -1, factor = place_of_constant(coefficient);
+    for (OriginPointer atom : term.atoms) {
+        const int32_t place = place_of(atom);
+        if (constant_at(place))
+            factor = place_of(Kind::multiply, factor, place);
+        else
+            product = product < 0 ? place : place_of(Kind::multiply, product, place);
+    }
+    if (product < 0) return factor;
+    return constant_at(factor) == 1 ? product : place_of(Kind::multiply, product, factor);
+}
+
 int32_t SizeProgram::place_of_sum(const Origin& sum) {
     int32_t total = -1;
     for (const Origin::Term& term : sum.terms()) {
-        int32_t product = -1;
-        for (OriginPointer atom : term.atoms) {
-            const int32_t factor = place_of(atom);
-            product = product < 0 ? factor : place_of(Kind::multiply, product, factor);
-        }
         const bool subtracted = total >= 0 && term.coefficient < 0;
-        const int64_t factor = subtracted ? -term.coefficient : term.coefficient;
-        if (factor != 1) product = place_of(Kind::multiply, product, place_of_constant(factor));
+        const int32_t product = place_of_product(term, subtracted ? -term.coefficient : term.coefficient);
         total = total < 0 ? product : place_of(subtracted ? Kind::subtract : Kind::add, total, product);
     }
     const int64_t constant = sum.constant_value();
@@ -95,7 +115,9 @@ int32_t SizeProgram::place_of(OriginPointer origin) {
 
 bool SizeProgram::run(std::vector<int64_t>& values, size_t first, size_t end) const {
     for (size_t i = first; i < end; i++) {
-        if (!take(steps_[i], values)) return false;
+        const Step& step = steps_[i];
+        const int64_t a = values[static_cast<size_t>(step.a)], b = values[static_cast<size_t>(step.b)];
+        if (!take(step.operation, a, b, values[static_cast<size_t>(step.to)])) return false;
     }
     return true;
 }

@@ -4,12 +4,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
-#include "zspace/origin.h"
+#include "zspace/size.h"
 
 namespace heddle {
 
@@ -21,9 +22,16 @@ public:
         int32_t to = -1, a = -1, b = -1;
     };
 
-    // Where the value stands: of a name, which is to be given; of an expression.
+    // From now on the name is a constant.
+    void fix(const std::string& name, int64_t value);
+
+    // Where the value stands: of a name, which is to be given; of an expression; of what an operation comes to. What follows
+    // from constants alone is one.
     int32_t place_of_name(const std::string& name);
     int32_t place_of(OriginPointer origin);
+    int32_t place_of(const Size& size);
+    int32_t place_of(Origin::Kind operation, int32_t a, int32_t b);
+    std::optional<int64_t> constant_at(int32_t place) const;
 
     const std::map<std::string, int32_t>& names() const { return names_; }  // with their places
     const std::vector<Step>& steps() const { return steps_; }
@@ -35,10 +43,11 @@ public:
 
 private:
     int32_t place_of_constant(int64_t value);
+    int32_t place_of_product(const Origin::Term& term, int64_t coefficient);
     int32_t place_of_sum(const Origin& sum);
-    int32_t place_of(Origin::Kind operation, int32_t a, int32_t b);
     int32_t new_place(int64_t value);
 
+    std::map<std::string, int64_t> fixed_;
     std::map<std::string, int32_t> names_;
     std::vector<Step> steps_;
     std::vector<int64_t> begin_;

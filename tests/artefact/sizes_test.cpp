@@ -15,27 +15,25 @@ TEST(Sizes, AreReadAsTheyAreWritten) {
     EXPECT_EQ(*dimensions, (std::vector<Dimension>{
                                {"batch", 4, 4, 1}, {"x=y", 1, 64, 1}, {"height", 32, 320, 32}, {"width", 8, 28, 5}}));
     EXPECT_EQ((*dimensions)[3].count(), 5);
+    dimensions = parse_dimensions({"batch=1:,width=32::32,rows=2000000:"});
+    ASSERT_TRUE(dimensions) << render(dimensions.error());
+    EXPECT_EQ(*dimensions, (std::vector<Dimension>{{"batch", 1, 1'048'575, 1, true}, {"width", 32, 1'048'544, 32, true}, {"rows", 2'000'000, 2'000'000, 1, true}}));
 }
 
 TEST(Sizes, WhatIsNoRangeIsRefused) {
-    for (const char* text : {"batch", "=4", "batch=", "batch=x", "batch=4:", "batch=4:2", "batch=1:4:0", "batch=-1:4",
+    for (const char* text : {"batch", "=4", "batch=", "batch=x", "batch=:4", "batch=4:2:", "batch=4::", "batch=4:2", "batch=1:4:0", "batch=-1:4",
                              "batch=1:2:3:4", "batch=1:99999999999", "batch=1.5", "a=1,,b=2"})
         EXPECT_EQ(codes(parse_dimensions({text})), Codes{"artefact.range"}) << text;
 }
 
-TEST(Sizes, ThereIsAnEndToThem) {
-    EXPECT_TRUE(SizeGrid::make({{"a", 1, 64, 1}, {"b", 1, 64, 1}}));
-    for (const std::vector<Dimension>& many :
-         {std::vector<Dimension>{{"a", 1, 64, 1}, {"b", 1, 65, 1}}, {{"a", 0, 2147483647, 1}}})
-        EXPECT_EQ(codes(SizeGrid::make(many)), Codes{"artefact.too_many_sizes"});
-}
-
-TEST(Sizes, AreNumberedWithTheLastDimensionFirst) {
-    auto grid = SizeGrid::make({{"a", 1, 2, 1}, {"b", 10, 30, 10}});
-    ASSERT_TRUE(grid);
-    EXPECT_EQ(grid->count(), 6);
-    EXPECT_EQ(grid->numbers(4), (std::vector<int64_t>{1, 1}));
-    EXPECT_EQ(grid->bindings(4), (std::map<std::string, int64_t>{{"a", 2}, {"b", 20}}));
+TEST(Sizes, OnesBesideAnyNumber) {
+    const Dimension dimension{"a", 8, 38, 5};
+    EXPECT_EQ(dimension.below(17), 13);
+    EXPECT_EQ(dimension.below(18), 18);
+    EXPECT_EQ(dimension.above(19), 23);
+    EXPECT_EQ(dimension.above(8), 8);
+    EXPECT_TRUE(dimension.has(38));
+    for (int64_t other : {3, 9, 43}) EXPECT_FALSE(dimension.has(other)) << other;
 }
 
 TEST(Weights, EqualContentsLieThereOnce) {

@@ -36,10 +36,13 @@ Target system_of_kinds() {
 // n rows; two results, of which one is an input's copy somewhere else.
 Result<Graph> network(const std::map<std::string, int64_t>& sizes) {
     const int64_t n = sizes.at("n");
+    SizeFacts facts;
+    const RecordingFacts recording(facts);
     ProgramInput x{"x", {DType::float32, {named_size("n", n), 32}}};
     Graph graph =
         graph_of("h = relu(x); s = softmax(h, axis: 1); t = tanh(h); y = concat([s, mul(t, s)], axis: 0)", {x});
     graph.dimension_names = {{"n", n}};
+    graph.facts = std::move(facts);
     return graph;
 }
 
@@ -125,6 +128,8 @@ TEST(Targets21, OneArtefactHasFunctionsInObjectCodeAndInCForSeveralTargets) {
     ASSERT_TRUE(program) << render(program.error());
     auto files = write_system_artefact(*program, folder.path.string(), options());
     ASSERT_TRUE(files) << render(files.error());
+    for (const SystemPart& part : program->parts)
+        EXPECT_LE(part.program.variants[0].groups.size(), 4u) << "a plan for each of its classes, not for each size";
     std::set<std::string> names;
     for (const WrittenFile& file : *files) names.insert(std::filesystem::path(file.path).filename());
     EXPECT_TRUE(names.contains("libseveral.so") && names.contains("several.c") && names.contains("several_part1.c"));

@@ -234,14 +234,40 @@ def test_the_same_bytes_again():
 
 
 def test_a_program_of_calls():
+    """For a range of a million sizes, in as many plans as it has classes."""
     with folder() as where:
-        exported.compile(where, "--call", "y = softmax(x, axis: 1)", "--input-type", "x=float32[rows, 10]", "--bind",
-                         "rows=1:20", "--name", "rows")
+        written = exported.compile(where, "--call", "y = softmax(x, axis: 1)", "--input-type", "x=float32[rows, 10]",
+                                   "--bind", "rows=0:1000000", "--name", "rows")
+        assert written["librows.so"].stat().st_size < 200_000
         program = exported.Program(where)
         assert program.manifest["outputs"][0]["shape"] == ["rows", 10]
-        x = np.random.default_rng(1).standard_normal((7, 10)).astype(np.float32)
-        (y,) = program.run(x)
-        assert np.abs(y - np.exp(x) / np.exp(x).sum(1, keepdims=True)).max() < 1e-6
+        assert all(len(variant["groups"]) < 12 for variant in program.manifest["variants"])
+        for rows in (7, 0, 1, 4, 1_000_000, 3, 255, 256, 4095, 4096, 65_536, 7):
+            x = np.random.default_rng(rows).standard_normal((rows, 10)).astype(np.float32)
+            (y,) = program.run(x)
+            assert y.shape == x.shape
+            assert np.abs(y - np.exp(x) / np.exp(x).sum(1, keepdims=True)).max(initial=0) < 1e-6, rows
+        with refused(BAD_SIZE, "rows from 0 to 1000000"):
+            program.run(np.zeros((1_000_001, 10), np.float32))
+
+
+def test_sizes_beyond_all_memory():
+    """They are a status, whichever number is too large for 64 bits, and whichever function is asked."""
+    with folder() as where:
+        exported.compile(where, "--call", "y = numpy_matmul(x, z)", "--input-type", "x=float32[n, k]", "--input-type",
+                         "z=float32[k, m]", "--bind", "n=1:2000000000,k=1:3,m=1:2000000000", "--name", "sizes")
+        program = exported.Program(where)
+
+        def described(n, k, m):
+            one = np.zeros(1, np.float32)
+            return [np.lib.stride_tricks.as_strided(one, shape, (4 * shape[1], 4)) for shape in ((n, k), (k, m))]
+
+        for sizes in ((2_000_000_000, 3, 2_000_000_000), (2_000_000_000, 1, 1_000_000_000), (1_999_999_999, 2, 1_500_000_001)):
+            for ask in (program.workspace_bytes, program.outputs_for):
+                with refused(BAD_SIZE, "n " + str(sizes[0])):
+                    ask(*described(*sizes))
+        x, z = np.ones((3, 2), np.float32), np.ones((2, 4), np.float32)
+        assert (program.run(x, z)[0] == 2).all()
 
 
 def test_silero_vad_for_one_rate():
