@@ -126,10 +126,14 @@ bool SizedPlan::take_names(std::span<const TensorData> inputs, const std::map<st
     return true;
 }
 
-void SizedPlan::take_capacity(const ChooseCapacity& capacity) {
+// False where it is not enough.
+bool SizedPlan::take_capacity(const ChooseCapacity& capacity) {
     int64_t longest = 0;
     for (int32_t place : lengths_) longest = std::max(longest, values_[static_cast<size_t>(place)]);
-    if (capacity && capacity_ >= 0) values_[static_cast<size_t>(capacity_)] = capacity(longest);
+    if (capacity_ < 0) return true;
+    int64_t& places = values_[static_cast<size_t>(capacity_)];
+    if (capacity) places = capacity(longest);
+    return places >= longest;
 }
 
 bool SizedPlan::holds(std::span<const TensorData> inputs) {
@@ -170,8 +174,7 @@ void SizedPlan::place(Numbers& numbers) {
 bool SizedPlan::resize(Numbers& numbers, std::span<const TensorData> inputs, const std::map<std::string, int64_t>& given,
                        const ChooseCapacity& capacity) {
     if (!take_names(inputs, given) || !program_.run(values_, 0, length_steps_)) return false;
-    take_capacity(capacity);
-    if (!holds(inputs)) return false;
+    if (!take_capacity(capacity) || !holds(inputs)) return false;
     if (!program_.run(values_, fact_steps_, program_.steps().size()) || !is_sensible()) return false;
     for (const auto& [name, number] : given) numbers.names[name] = number;
     for (const auto& [name, place] : program_.names()) numbers.names[name] = values_[static_cast<size_t>(place)];
