@@ -5,19 +5,6 @@
 #include "plan/stack.h"
 
 namespace heddle::plan {
-namespace {
-
-bool holds(SizeFact::Relation relation, int64_t value) {
-    switch (relation) {
-    case SizeFact::Relation::zero: return value == 0;
-    case SizeFact::Relation::not_zero: return value != 0;
-    case SizeFact::Relation::not_negative: return value >= 0;
-    }
-    return false;
-}
-
-}  // namespace
-
 LaunchNumbers::LaunchNumbers(std::span<const Batch> batches) {
     for (const Batch& batch : batches) {
         for (const Launch& launch : batch) {
@@ -143,7 +130,7 @@ bool SizedPlan::holds(std::span<const TensorData> inputs) {
         return value == inputs[extent.tensor].shape()[extent.dimension];
     });
     return fits && std::ranges::all_of(facts_, [&](const Fact& fact) {
-        return plan::holds(fact.relation, values_[static_cast<size_t>(fact.place)]);
+        return SizeFact::holds(fact.relation, values_[static_cast<size_t>(fact.place)]);
     });
 }
 
