@@ -28,9 +28,13 @@ AGAIN = 4  # runs of a size after its first
 PLANNED_MS = 5
 
 
+# One text, of which each length is a part: of a table only rows that were asked for are in memory, and which ones does not
+# depend on sizes.
+TOKENS = np.random.default_rng(7).integers(1000, 20000, (1, 512))
+
+
 def sentences(length):
-    random = np.random.default_rng(length)
-    return {"input_ids": random.integers(1000, 20000, (1, length)), "attention_mask": np.ones((1, length), np.int64)}
+    return {"input_ids": np.ascontiguousarray(TOKENS[:, :length]), "attention_mask": np.ones((1, length), np.int64)}
 
 
 def image(height, width):

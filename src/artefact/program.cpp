@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/llvm/llvm_backend.h"
+#include "plan/stack.h"
 #include "runtime/prepare_here.h"
 #include "zspace/size_class.h"
 
@@ -21,30 +22,6 @@ constexpr int64_t least_scratch = 64;
 bool is_weight(Kind kind) { return kind == Kind::constant || kind == Kind::prepared; }
 
 using OriginKind = Origin::Kind;
-
-// A buffer of the workspace, and those that live when it does and lie below it.
-struct Stacked {
-    int32_t buffer = -1;
-    std::vector<int32_t> below;
-};
-
-std::vector<Stacked> stack_of(const plan::Plan& plan) {
-    std::vector<Stacked> stack;
-    for (size_t b = 0; b < plan.buffers.size(); b++) {
-        if (plan.buffers[b].kind == Kind::workspace && plan.buffers[b].first >= 0) stack.push_back({static_cast<int32_t>(b), {}});
-    }
-    const auto buffer = [&](const Stacked& stacked) -> const plan::Buffer& { return plan.buffers[static_cast<size_t>(stacked.buffer)]; };
-    std::ranges::stable_sort(stack, {}, [&](const Stacked& stacked) { return buffer(stacked).offset; });
-    for (size_t i = 0; i < stack.size(); i++) {
-        for (size_t j = 0; j < i; j++) {
-            const plan::Buffer &above = buffer(stack[i]), &below = buffer(stack[j]);
-            if (below.first <= above.last && above.first <= below.last) stack[i].below.push_back(stack[j].buffer);
-        }
-    }
-    return stack;
-}
-
-Size room(const plan::Buffer& buffer) { return floor_divide(buffer.bytes + 127, 64) * 64; }
 
 // Its rows. Numbers are places of the group's steps.
 class GroupMaker {
@@ -75,22 +52,22 @@ private:
     int32_t greater(int32_t a, int32_t b) { return a == b ? a : group_.steps.place_of(OriginKind::maximum, a, b); }
     int32_t number(int64_t value) { return group_.steps.place_of(Size(value)); }
 
-    // A buffer begins where the highest of those ends that lie below it and live when it does. Which ones lie below is the
-    // same for all sizes.
+    // A buffer begins where the highest of those below it ends.
     void place_memory() {
         begin_.resize(plan_.buffers.size(), number(0));
         group_.workspace = number(0);
         std::vector<int32_t> end(plan_.buffers.size());
-        for (const Stacked& stacked : stack_of(plan_)) {
+        for (const plan::Stacked& stacked : plan_.stack) {
             const auto b = static_cast<size_t>(stacked.buffer);
             for (int32_t below : stacked.below) begin_[b] = greater(begin_[b], end[static_cast<size_t>(below)]);
-            end[b] = group_.steps.place_of(OriginKind::add, begin_[b], group_.steps.place_of(room(plan_.buffers[b])));
+            end[b] = group_.steps.place_of(OriginKind::add, begin_[b], group_.steps.place_of(plan::room(plan_.buffers[b])));
             group_.workspace = greater(group_.workspace, end[b]);
         }
         group_.scratch = number(least_scratch);
         for (const plan::Batch& batch : plan_.run)
             for (const plan::Launch& launch : batch) group_.scratch = greater(group_.scratch, group_.steps.place_of(launch.scratch_bytes));
-        group_.workspace_text = text_at(group_.workspace);
+        group_.workspace_text = plan::workspace_text(plan_);
+        if (group_.workspace_text.empty()) group_.workspace_text = text_at(group_.workspace);
         group_.scratch_text = text_at(group_.scratch);
     }
 

@@ -160,6 +160,16 @@ std::string explanation_text(const Json& json, const ExplanationOptions& options
 
 }  // namespace
 
+static void name_sizes(Graph& graph, SizeFacts facts) {
+    for (const Tensor& tensor : graph.tensors) {
+        for (const Size& size : tensor.type.shape) {
+            if (size.named() && size.origin()->kind() == Origin::Kind::name)
+                graph.dimension_names[size.origin()->text()] = size.number();
+        }
+    }
+    if (!graph.dimension_names.empty()) graph.facts = std::move(facts);
+}
+
 std::string Explanation::json() const { return facts->dump(2, ' ', false, Json::error_handler_t::replace); }
 
 std::string Explanation::text() const {
@@ -177,8 +187,13 @@ Result<Explanation> explain(const Library& library, const std::string& name, con
     }
     auto arguments = parse_operator_arguments(**metakernel, texts);
     if (!arguments) return fail(std::move(arguments.error()));
-    auto applied = apply(**metakernel, library, *arguments);
+    SizeFacts facts;
+    auto applied = [&] {
+        const RecordingFacts recording(facts);
+        return apply(**metakernel, library, *arguments);
+    }();
     if (!applied) return fail(std::move(applied.error()));
+    name_sizes(applied->graph, std::move(facts));
     auto target = machine();
     if (!target) return fail(std::move(target.error()));
     auto explained = operator_json(**metakernel, *applied, *target);

@@ -15,6 +15,8 @@
 #include "pictures/draw_parts.h"
 #include "plan/donation.h"
 #include "plan/plan.h"
+#include "plan/stack.h"
+#include "plan/validity.h"
 #include "symbolic/bindings.h"
 #include "target/choice_numbers.h"
 
@@ -58,6 +60,7 @@ Json launches_json(const plan::Plan& plan) {
                                 {"kernel", key.substr(0, 8)},
                                 {"phase", phase},
                                 {"layout", launch.layout}});
+                if (launch.tasks.named()) list.back()["tasks_for_sizes"] = launch.tasks.text();
             }
         }
     };
@@ -113,6 +116,10 @@ Result<void> add_cost(const Graph& graph, const Target& target, Json& json) {
                     {"devices", 1},
                     {"launches", plan->launches()},
                     {"operations", sum->operations}};
+    if (const std::string sizes = plan::validity_text(*plan); !sizes.empty()) {
+        json["cost"]["sizes"] = sizes;
+        json["cost"]["workspace"] = plan::workspace_text(*plan);
+    }
     json["compiled"] = launches_json(*plan);
     return {};
 }
@@ -218,6 +225,14 @@ std::string notes_text(const Json& notes) {
     return text;
 }
 
+// One line each: for which sizes there is no other plan, and what is between launches for these.
+static std::string class_text(const Json& cost) {
+    if (!cost.contains("sizes")) return "";
+    const std::string workspace = text_of(cost, "workspace");
+    return fmt::format("  the plan holds for {}\n{}", text_of(cost, "sizes"),
+                       workspace.empty() ? "" : fmt::format("  bytes between launches: {}\n", workspace));
+}
+
 std::string cost_text(const Json& cost) {
     if (cost.contains("refusal")) return fmt::format("cost\n  not known: {}\n", refusal_text(cost["refusal"]));
     return fmt::format(
@@ -227,7 +242,8 @@ std::string cost_text(const Json& cost) {
         time_text(cost["time_seconds"].get<double>()), counted(cost["launches"].get<int64_t>(), "launch", "es"),
         counted(cost["devices"].get<int64_t>(), "device"),
         bytes_text(static_cast<int64_t>(cost["bytes_moved"].get<double>())),
-        count_text(cost["operations"].get<double>()), bytes_text(cost["peak_bytes"].get<int64_t>()));
+        count_text(cost["operations"].get<double>()), bytes_text(cost["peak_bytes"].get<int64_t>())) +
+        class_text(cost);
 }
 
 std::string in_place_text(const Json& outputs) {
@@ -259,7 +275,8 @@ std::string gradient_text(const Json& gradient) {
 
 std::string tasks_text(const Json& launch) {
     const int64_t rounds = launch["rounds"], tasks = launch["tasks"];
-    if (rounds == 1) return counted(tasks, "task");
+    const std::string sizes = launch.contains("tasks_for_sizes") ? " (" + text_of(launch, "tasks_for_sizes") + ")" : "";
+    if (rounds == 1) return counted(tasks, "task") + sizes;
     return fmt::format("{} rounds of {}", rounds, counted(tasks / rounds, "task"));
 }
 

@@ -34,8 +34,9 @@ namespace {
 Result<std::shared_ptr<const runtime::Executable>> code_of(Result<plan::Plan> plan, Engine& engine,
                                                            Progress* progress) {
     if (!plan) return fail(std::move(plan.error()));
-    if (!engine.kernels->device() && runtime::run_bytes(*plan) > physical_memory_bytes())
-        return runtime::out_of_memory(*plan);
+    const plan::Numbers numbers(*plan);
+    if (!engine.kernels->device() && runtime::run_bytes(*plan, numbers) > physical_memory_bytes())
+        return runtime::out_of_memory(*plan, numbers);
     return guarded("inference.broken", [&] {
         return runtime::Executable::make(std::move(*plan), *engine.kernels, *engine.pool, progress,
                                          engine.prepared.get());

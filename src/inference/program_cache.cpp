@@ -10,7 +10,6 @@
 
 #include "cache/folder.h"
 #include "evaluate/failing_read.h"
-#include "plan/instantiate.h"
 #include "support/guarded.h"
 #include "support/progress.h"
 
@@ -47,7 +46,7 @@ bool ProgramCache::fits(const Entry& entry, const Wanted& wanted) {
         if (entry.types[i].extents() != wanted.inputs[i].shape()) return false;
     }
     if (!wanted.names) return true;
-    const auto& names = entry.session->plan().names;
+    const auto& names = entry.session->numbers().names;
     return std::ranges::all_of(*wanted.names, [&](const auto& given) {
         const auto known = names.find(given.first);
         return known != names.end() && known->second == given.second;
@@ -63,14 +62,13 @@ bool ProgramCache::has_types_and_values(const Entry& entry, const std::vector<Te
 
 std::list<ProgramCache::Entry>::iterator ProgramCache::resized(const Wanted& wanted) {
     static const std::map<std::string, int64_t> none;
-    std::vector<std::vector<int64_t>> shapes;
-    for (const TensorData& input : wanted.inputs) shapes.push_back(input.shape());
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
         if (entry->key != wanted.key || !has_types_and_values(*entry, wanted.inputs)) continue;
-        const auto names =
-            plan::names_for(entry->session->plan(), shapes, wanted.names ? *wanted.names : none);
-        if (!names || !entry->session->resize(*names)) continue;
-        for (size_t i = 0; i < shapes.size(); i++) entry->types[i].shape.assign(shapes[i].begin(), shapes[i].end());
+        if (!entry->session->resize(wanted.inputs, wanted.names ? *wanted.names : none)) continue;
+        for (size_t i = 0; i < wanted.inputs.size(); i++) {
+            const auto& shape = wanted.inputs[i].shape();
+            entry->types[i].shape.assign(shape.begin(), shape.end());
+        }
         return entry;
     }
     return entries_.end();
@@ -210,7 +208,7 @@ Result<ProgramCache::Results> ProgramCache::run(const Wanted& wanted, const Spec
     runtime::Session& session = *entries_.front().session;
     session.set_profile(profile);
     auto results = session.run(wanted.inputs, progress);
-    if (results) return Results{std::move(*results), session.plan().output_types, session.plan().tag};
+    if (results) return Results{std::move(*results), session.numbers().output_types, session.plan().tag};
     const bool spoilt = !donations_.empty();  // inputs may be written over
     if (spoilt || results.error().front().code != "runtime.index_out_of_range") return fail(std::move(results.error()));
     const auto graph = specialise(wanted.inputs, progress);

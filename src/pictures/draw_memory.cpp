@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "pictures/draw_parts.h"
+#include "plan/stack.h"
 
 namespace heddle::pictures {
 
@@ -33,7 +34,10 @@ void draw_memory(Picture& picture, const plan::Plan& plan) {
         picture.height = top + chart_margin;
         return;
     }
-    picture.svg.text({chart_margin, top + 20}, "launches to the right, addresses downwards",
+    const std::string expression = plan::workspace_text(plan);
+    const std::string caption = "launches to the right, addresses downwards" +
+                                (expression.empty() ? "" : "; bytes for any sizes of the plan: " + expression);
+    picture.svg.text({chart_margin, top + 20}, caption,
                      {.size = 10, .colour = "#666"});
     top += 40;
     auto steps = static_cast<double>(std::max<size_t>(plan.run.size(), 1));
@@ -67,7 +71,8 @@ void draw_memory(Picture& picture, const plan::Plan& plan) {
                          {.size = tick_size, .colour = "#666", .anchor = "middle"});
     }
     picture.width = std::max(
-        {picture.width, left + width + chart_margin, text_width(title, chart_title_size, true) + 2 * chart_margin});
+        {picture.width, left + width + chart_margin, text_width(title, chart_title_size, true) + 2 * chart_margin,
+         text_width(caption, 10) + 2 * chart_margin});
     picture.height = top + height + 24 + chart_margin;
 }
 

@@ -42,6 +42,7 @@ public:
         kept_ = kept_steps(system_);
         maps_ = choose_storage(system_, partition_, kept_);
         plan_.target = target_;
+        if (graph_.facts) plan_.names = graph_.dimension_names;
         name_interface();
         find_users();
         find_takeovers();

@@ -35,30 +35,6 @@ void visit_sizes(Plan& plan, const Visit& visit) {
 
 }  // namespace
 
-std::optional<std::map<std::string, int64_t>> names_for(const Plan& plan,
-                                                        const std::vector<std::vector<int64_t>>& input_shapes,
-                                                        const std::map<std::string, int64_t>& given) {
-    if (!plan.facts || input_shapes.size() != plan.input_types.size()) return std::nullopt;
-    std::map<std::string, int64_t> names = plan.names;
-    for (const auto& [name, number] : given) names[name] = number;
-    const auto each = [&](const auto& visit) {
-        for (size_t i = 0; i < input_shapes.size(); i++) {
-            const std::vector<Size>& sizes = plan.input_types[i].shape;
-            if (sizes.size() != input_shapes[i].size()) return false;
-            for (size_t d = 0; d < sizes.size(); d++) {
-                if (!visit(sizes[d], input_shapes[i][d])) return false;
-            }
-        }
-        return true;
-    };
-    const bool ranks_fit = each([&](const Size& size, int64_t number) {
-        if (size.named() && size.origin()->kind() == Origin::Kind::name) names[size.origin()->text()] = number;
-        return true;
-    });
-    const bool fits = ranks_fit && each([&](const Size& size, int64_t number) { return size.at(names) == number; });
-    return fits && !plan.facts->broken_by(names) ? std::optional(std::move(names)) : std::nullopt;
-}
-
 bool instantiate(Plan& plan, const std::map<std::string, int64_t>& names) {
     std::unordered_map<OriginPointer, int64_t> values;  // each is worked out once
     bool all = true;
@@ -73,7 +49,7 @@ bool instantiate(Plan& plan, const std::map<std::string, int64_t>& names) {
         if (size.named()) size = Size(values.at(size.origin()), size.origin());
     });
     plan.names = names;
-    place_memory(plan, false);
+    place_again(plan);
     return true;
 }
 

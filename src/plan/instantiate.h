@@ -1,23 +1,16 @@
-// A plan for other sizes than those that it was made for: the same launches with other numbers. No search, and no compiler.
+// A plan for other sizes than those that it was made for, as a plan: for people, tests and programs that are written out. Runs
+// take numbers alone (numbers.h).
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "plan/plan.h"
 
 namespace heddle::plan {
 
-// The plan's names for inputs of these shapes and for `given` ones, others as they are; nothing where the shapes do not fit
-// together, or where what the plan follows from does not hold for them.
-std::optional<std::map<std::string, int64_t>> names_for(const Plan& plan,
-                                                        const std::vector<std::vector<int64_t>>& input_shapes,
-                                                        const std::map<std::string, int64_t>& given = {});
-
-// Gives all sizes of the plan, which was made without `keep_all`, the numbers that they have for these names, of which
-// names_for has said that they fit, and places its memory. False, and nothing is changed, where one is beyond 64 bits.
+// Gives all sizes of the plan, which was made without `keep_all`, the numbers that they have for these names, for which
+// its facts hold, and places its memory. False, and nothing is changed, where one is beyond 64 bits.
 bool instantiate(Plan& plan, const std::map<std::string, int64_t>& names);
 
 }  // namespace heddle::plan

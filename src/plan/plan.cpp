@@ -7,6 +7,7 @@
 
 #include "graph/complex.h"
 #include "plan/kernel_former.h"
+#include "plan/stack.h"
 #include "schedules/in_place.h"
 #include "zspace/checked.h"
 
@@ -403,6 +404,25 @@ Result<void> verify_prepared(const Plan& plan) {
     return {};
 }
 
+// For other sizes buffers lie by the stack.
+Result<void> verify_stack(const Plan& plan) {
+    if (const auto problem = problem_of_stack(plan)) {
+        const bool exists = problem->buffer >= 0 && static_cast<size_t>(problem->buffer) < plan.buffers.size();
+        return exists ? broken(problem->what, plan.buffers[static_cast<size_t>(problem->buffer)])
+                      : broken(problem->what, "buffer", std::to_string(problem->buffer));
+    }
+    for (const Buffer& buffer : plan.buffers) {
+        if (of_session(buffer) && buffer.bytes > most_buffer_bytes) return broken("a buffer is larger than any memory", buffer);
+    }
+    const Places found = places(plan);
+    for (size_t i = 0; i < plan.stack.size(); i++) {
+        const Buffer& buffer = plan.buffers[static_cast<size_t>(plan.stack[i].buffer)];
+        if (buffer.offset != found.begin[i]) return broken("a buffer does not lie where the stack has it", buffer);
+    }
+    if (plan.workspace_bytes == found.height) return {};
+    return broken("the workspace is not as large as the stack is high", "bytes", std::to_string(plan.workspace_bytes));
+}
+
 }  // namespace
 
 Result<void> verify(const Plan& plan) {
@@ -428,7 +448,7 @@ Result<void> verify(const Plan& plan) {
     for (size_t i = 0; i < plan.buffers.size(); i++) {
         if (auto fine = verify_apart(plan, i); !fine) return fine;
     }
-    return {};
+    return verify_stack(plan);
 }
 
 }  // namespace heddle::plan

@@ -38,7 +38,7 @@ struct Buffer {
     DType dtype = DType::float32;
     Size bytes = 0;
     Size base = 0;       // bytes from the buffer's begin to coordinate zero: what a kernel is given
-    int64_t offset = 0;  // workspace: in the session's memory, a multiple of 64; else 0
+    int64_t offset = 0;  // workspace: in the session's memory, a multiple of 64, for the present sizes; else 0
     int32_t index = -1;
     double filling = 0;
     std::optional<TensorData> constant;
@@ -69,6 +69,12 @@ struct Launch {
 // Launches that do not depend on one another: their task ranges run together.
 using Batch = std::vector<Launch>;
 
+// A buffer of the workspace: it begins where the highest of those `below` it ends, for any sizes (plan/stack.h).
+struct Stacked {
+    int32_t buffer = -1;
+    std::vector<int32_t> below;  // ascending
+};
+
 // An output that takes over the memory of an input, of the same type: behind a run there are the output's elements, and
 // the input's are gone.
 struct Donation {
@@ -81,6 +87,7 @@ struct Plan {
     std::vector<std::string> keys;
     std::vector<Buffer> buffers;
     std::vector<Batch> prepare, run;
+    std::vector<Stacked> stack;  // the workspace, each behind what is below it
     std::vector<TensorType> input_types, output_types;  // of the graph; buffers hold complex tensors as reals
     std::vector<std::string> input_names, output_names;
     std::vector<Donation> donations;
@@ -135,7 +142,7 @@ Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptio
 Diagnostic not_fused(const Diagnostic& problem);
 
 // An independent check: buffers lie as their tensors and maps say, inside of their memory and as kernels rely on; those
-// that live at one time share no bytes; launches of a batch do not touch what another of it writes, every read comes
+// that live at one time share no bytes, whatever their sizes are; launches of a batch do not touch what another of it writes, every read comes
 // after a write, and launches fit their trees, tasks covering all of their axes; an output in the memory of an input is
 // written behind all that reads the input, or by a launch that reads what it overwrites right before. That numbers keep
 // a tree's accesses inside of its buffers is not checked. A failure is our own mistake, or a text's (code plan.broken; params name the

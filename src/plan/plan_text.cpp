@@ -7,18 +7,30 @@
 
 #include "plan/plan.h"
 #include "plan/plan_names.h"
+#include "plan/stack.h"
 #include "support/lexer.h"
 #include "support/spelling.h"
 
 namespace heddle::plan {
 namespace {
 
+// Where it is another number for other sizes, the expression before its number.
+std::string size_text(const Size& size) {
+    return (size.named() ? size.origin()->spelled() + " = " : "") + std::to_string(size.number());
+}
+
+std::string sizes_text(const std::vector<Size>& sizes) {
+    std::string text;
+    for (const Size& size : sizes) text += (text.empty() ? "" : " ") + size_text(size);
+    return text;
+}
+
+bool is_zero(const Size& size) { return size.same_as(0); }
+
 std::string type_text(DType dtype, const std::vector<Size>& sizes) {
     std::string shape;
     for (const Size& size : sizes) {
-        shape += shape.empty() ? "" : ", ";
-        if (size.named()) shape += size.origin()->spelled() + " = ";
-        shape += std::to_string(size.value());
+        shape += (shape.empty() ? "" : ", ") + size_text(size);
     }
     return fmt::format("{}[{}]", name(dtype), shape);
 }
@@ -31,19 +43,20 @@ std::string map_text(const StorageMap& map) {
                            : fmt::format("order {}", fmt::join(map.order, " "));
     const char* separator = " margins ";
     for (size_t d = 0; d < map.extent.size(); d++) {
-        if (map.margin_before[d] == 0 && map.margin_after[d] == 0) continue;
-        text += fmt::format("{}{}: {} {}", separator, d, map.margin_before[d], map.margin_after[d]);
+        if (is_zero(map.margin_before[d]) && is_zero(map.margin_after[d])) continue;
+        text += fmt::format("{}{}: {} {}", separator, d, size_text(map.margin_before[d]), size_text(map.margin_after[d]));
         separator = ", ";
     }
     return text;
 }
 
-std::string buffer_text(const Buffer& b) {
+std::string buffer_text(const Buffer& b, const std::vector<int32_t>& below) {
     std::string text = fmt::format("{} {}", quoted_text(b.name), names::kinds[static_cast<size_t>(b.kind)]);
     if (b.index >= 0) text += fmt::format(" {}", b.index);
-    text += fmt::format(": {} {} bytes", type_text(b.dtype, b.sizes), b.bytes);
+    text += fmt::format(": {} {} bytes", type_text(b.dtype, b.sizes), size_text(b.bytes));
     if (b.kind == Buffer::Kind::workspace) text += fmt::format(" at {}", b.offset);
-    if (b.base != 0) text += fmt::format(" base {}", b.base);
+    if (!below.empty()) text += fmt::format(" above {}", fmt::join(below, " "));
+    if (!is_zero(b.base)) text += " base " + size_text(b.base);
     if (b.first >= 0) text += fmt::format(" batches {}..{}", b.first, b.last);
     text += " " + (b.packed.empty() ? map_text(b.storage) : "packed " + quoted_text(b.packed));
     if (std::bit_cast<uint64_t>(b.filling) != 0) text += " filling " + real_text(b.filling, DType::float64);
@@ -51,11 +64,26 @@ std::string buffer_text(const Buffer& b) {
 }
 
 std::string launch_text(const Launch& launch) {
-    const std::string rounds = launch.rounds > 1 ? fmt::format(" rounds {}", launch.rounds) : "";
-    return fmt::format("{}: kernel {} tasks {}{} scratch {}{} buffers {} numbers {}", quoted_text(launch.name),
-                       launch.tree, launch.tasks, rounds, launch.scratch_bytes, 
-                       launch.fills ? " fills" : launch.layout ? " layout" : "",
-                       fmt::join(launch.buffers, " "), fmt::join(launch.numbers, " "));
+    const std::string rounds = launch.rounds.same_as(1) ? "" : " rounds " + size_text(launch.rounds);
+    return fmt::format("{}: kernel {} tasks {}{} scratch {}{} buffers {} numbers {}", quoted_text(launch.name), launch.tree,
+                       size_text(launch.tasks), rounds, size_text(launch.scratch_bytes),
+                       launch.fills ? " fills" : launch.layout ? " layout" : "", fmt::join(launch.buffers, " "),
+                       sizes_text(launch.numbers));
+}
+
+// For which sizes the plan holds, and how large its workspace is for them, if that is no long expression.
+std::string class_text(const Plan& plan) {
+    if (!plan.facts) return "";
+    constexpr size_t most_sums = 12;
+    std::string text = "  sizes";
+    for (const auto& [name, number] : plan.names)
+        text += fmt::format(" {} = {}", Origin::of_name(name)->spelled(), number);
+    static constexpr const char* marks[] = {"== 0", "!= 0", ">= 0"};
+    text += "\n  where";
+    for (const SizeFact& fact : plan.facts->list())
+        text += fmt::format(" {} {}", fact.size->spelled(), marks[static_cast<size_t>(fact.relation)]);
+    const auto workspace = workspace_expressions(plan, most_sums);
+    return text + (workspace ? "\n  workspace " + sizes_text(*workspace) : "") + "\n";
 }
 
 // The target's JSON on one line.
@@ -79,6 +107,7 @@ std::string print(const Plan& plan) {
         "scratch {} bytes\n",
         plan.launches(), plan.layout_launches(), plan.trees.size(), plan.workspace_bytes, plan.most_live_bytes(),
         plan.prepared_bytes(), plan.scratch_bytes);
+    text += class_text(plan);
     auto interface = [&](const char* what, const auto& names, const auto& types, const auto& more) {
         for (size_t i = 0; i < types.size(); i++) {
             text += fmt::format("  {} {} {}: {}{}\n", what, i, quoted_text(names[i]),
@@ -91,8 +120,10 @@ std::string print(const Plan& plan) {
         const int32_t input = plan.input_below(output);
         return input < 0 ? "" : fmt::format(" in input {}", input);
     });
+    std::vector<std::vector<int32_t>> below(plan.buffers.size());
+    for (const Stacked& stacked : plan.stack) below[static_cast<size_t>(stacked.buffer)] = stacked.below;
     for (size_t i = 0; i < plan.buffers.size(); i++) {
-        text += fmt::format("  buffer {} {}", i, buffer_text(plan.buffers[i]));
+        text += fmt::format("  buffer {} {}", i, buffer_text(plan.buffers[i], below[i]));
         text += plan.graph_tensor[i] < 0 ? "\n" : fmt::format(" tensor {}\n", plan.graph_tensor[i]);
     }
     auto phase = [&](const char* title, const std::vector<Batch>& batches) {
@@ -125,8 +156,8 @@ std::string summary(const Plan& plan) {
     }
     auto add = [&](const char* phase, const Batch& batch) {
         for (const Launch& launch : batch) {
-            const std::string rounds = launch.rounds > 1 ? fmt::format(" in {} rounds", launch.rounds) : "";
-            text += fmt::format("{} {}: {} tasks{}{}\n", phase, quoted_text(launch.name), launch.tasks, rounds,
+            const std::string rounds = launch.rounds.number() > 1 ? fmt::format(" in {} rounds", launch.rounds.text()) : "";
+            text += fmt::format("{} {}: {} tasks{}{}\n", phase, quoted_text(launch.name), launch.tasks.text(), rounds,
                                 launch.layout ? ", layout" : "");
             if (launch.layout) continue;
             std::istringstream lines(schedules::summary(*plan.trees[static_cast<size_t>(launch.tree)], launch.numbers));

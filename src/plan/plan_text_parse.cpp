@@ -6,8 +6,11 @@
 
 #include "equations/system.h"
 #include "graph/complex.h"
+#include "plan/instantiate.h"
+#include "plan/numbers.h"
 #include "plan/plan.h"
 #include "plan/plan_names.h"
+#include "plan/stack.h"
 #include "support/text_reader.h"
 
 namespace heddle::plan {
@@ -29,6 +32,9 @@ public:
         if (reader_.failed()) return reader_.failure();
         bind_constants();
         if (!errors_.empty()) return fail(std::move(errors_));
+        std::ranges::stable_sort(plan_.stack, {}, [this](const Stacked& stacked) {
+            return plan_.buffers[static_cast<size_t>(stacked.buffer)].offset;
+        });
         if (auto fine = verify(plan_); !fine) return fail(located(std::move(fine.error())));
         check_header(counts);
         check_keys();
@@ -100,6 +106,13 @@ private:
                 reader_.expect("input");
                 plan_.donations.push_back({static_cast<int32_t>(plan_.output_names.size()) - 1, index()});
             }
+        } else if (reader_.take("sizes")) {
+            names();
+        } else if (reader_.take("where")) {
+            facts();
+        } else if (reader_.take("workspace")) {
+            workspace_place_ = reader_.place();
+            while (!reader_.failed() && !reader_.at_line()) workspace_.push_back(size());
         } else if (reader_.take("buffer")) {
             buffer();
         } else if (reader_.take("prepare")) {
@@ -111,7 +124,7 @@ private:
         } else if (reader_.take("kernel")) {
             kernel();
         } else {
-            reader_.error("input, output, buffer, prepare, run, target or kernel");
+            reader_.error("sizes, where, workspace, input, output, buffer, prepare, run, target or kernel");
         }
     }
 
@@ -129,11 +142,38 @@ private:
         return type;
     }
 
-    Size size() {
-        OriginPointer from = origin();
-        if (reader_.take("=")) return {natural(), from};
-        if (!from || !from->is_constant() || from->constant_value() < 0) reader_.error("\"=\"");
-        return from ? from->constant_value() : 0;
+    // What the plan's names stand for; what they have in common with all sizes for which it holds.
+    void names() {
+        plan_.facts.emplace();
+        while (!reader_.failed() && !reader_.at_line()) {
+            const std::string name = reader_.name("a name of a size");
+            reader_.expect("=");
+            plan_.names[name] = natural();
+        }
+    }
+    void facts() {
+        using Relation = SizeFact::Relation;
+        if (!plan_.facts) reader_.error("\"sizes\" before");
+        while (!reader_.failed() && !reader_.at_line()) {
+            const OriginPointer size = origin();
+            const Relation relation = reader_.take("==")   ? Relation::zero
+                                      : reader_.take("!=") ? Relation::not_zero
+                                                           : Relation::not_negative;
+            if (relation == Relation::not_negative) reader_.expect(">=");
+            reader_.natural("0", 0);
+            if (!reader_.failed()) plan_.facts->add({size, relation});
+        }
+    }
+
+    // Not below zero, but where it may be.
+    Size size(bool may_be_negative = false) {
+        const auto number = [&] { return may_be_negative ? reader_.integer("a number") : natural(); };
+        if (reader_.at_number()) return number();
+        const OriginPointer from = origin();
+        reader_.expect("=");
+        const int64_t value = number();
+        if (from && from->is_constant() && from->constant_value() != value) reader_.error("its value before");
+        return from ? Size(value, from) : Size(0);
     }
 
     // Null after an error.
@@ -182,10 +222,14 @@ private:
         reader_.expect(":");
         TensorType tensor = type();
         b.dtype = tensor.dtype;
-        b.bytes = natural();
+        b.bytes = size();
         reader_.expect("bytes");
         if (reader_.take("at")) b.offset = natural();
-        if (reader_.take("base")) b.base = natural();
+        Stacked stacked{static_cast<int32_t>(plan_.buffers.size()), {}};
+        if (reader_.take("above")) {
+            while (reader_.at_number()) stacked.below.push_back(index());
+        }
+        if (reader_.take("base")) b.base = size();
         if (reader_.take("batches")) {
             b.first = index();
             reader_.expect("..");
@@ -195,7 +239,7 @@ private:
             b.packed = reader_.text("a map in quotes");
             if (b.packed.empty()) reader_.error("a map before");
         } else {
-            b.storage = map(tensor.extents());
+            b.storage = map(tensor.shape);
         }
         if (reader_.take("filling")) b.filling = reader_.real("a number");
         if (b.packed.empty()) b.storage.filling = b.filling;
@@ -203,11 +247,12 @@ private:
         plan_.graph_tensor.push_back(reader_.take("tensor") ? TensorId(index()) : no_id);
         buffer_places_.push_back(place);
         places_.emplace("buffer " + b.name, place);
+        if (b.kind == Buffer::Kind::workspace && b.first >= 0) plan_.stack.push_back(std::move(stacked));
         plan_.buffers.push_back(std::move(b));
     }
 
-    StorageMap map(std::vector<int64_t> extents) {
-        StorageMap map = StorageMap::row_major({extents.begin(), extents.end()});
+    StorageMap map(std::vector<Size> extents) {
+        StorageMap map = StorageMap::row_major(std::move(extents));
         if (reader_.take("order")) {
             for (int32_t& dimension : map.order) dimension = index();
         } else {
@@ -219,8 +264,8 @@ private:
             const auto dimension = static_cast<size_t>(natural());
             reader_.expect(":");
             if (reader_.failed()) break;
-            map.margin_before[dimension] = natural();
-            map.margin_after[dimension] = natural();
+            map.margin_before[dimension] = size();
+            map.margin_after[dimension] = size();
         } while (reader_.take(","));
         return map;
     }
@@ -236,16 +281,16 @@ private:
         reader_.expect("kernel");
         launch.tree = index();
         reader_.expect("tasks");
-        launch.tasks = natural();
-        if (reader_.take("rounds")) launch.rounds = natural();
+        launch.tasks = size();
+        if (reader_.take("rounds")) launch.rounds = size();
         reader_.expect("scratch");
-        launch.scratch_bytes = natural();
+        launch.scratch_bytes = size();
         launch.fills = reader_.take("fills");
         launch.layout = launch.fills || reader_.take("layout");
         reader_.expect("buffers");
         while (reader_.at_number()) launch.buffers.push_back(index());
         reader_.expect("numbers");
-        while (reader_.at_number()) launch.numbers.push_back(reader_.integer("a number"));
+        while (!reader_.failed() && !reader_.at_line()) launch.numbers.push_back(size(true));
         places_.emplace("launch " + launch.name, place);
         batches.back().push_back(std::move(launch));
     }
@@ -328,10 +373,24 @@ private:
             plan_.launches(),      plan_.layout_launches(), static_cast<int64_t>(plan_.trees.size()),
             plan_.workspace_bytes, plan_.most_live_bytes(), plan_.prepared_bytes(),
             plan_.scratch_bytes};
+        check_sizes();
         if (found == counts) return;
         error("plan.broken", "the first line does not fit what follows", header_place_,
               fmt::format("{} launches, {} layout launches, {} kernels, most live {}", found[0], found[1], found[2],
                           found[4]));
+    }
+
+    // Expressions have their numbers where the plan stands, and facts hold there.
+    void check_sizes() {
+        if (!plan_.facts) return;
+        if (const SizeFact* fact = plan_.facts->broken_by(plan_.names))
+            error("plan.broken", "the plan does not hold for its own sizes", header_place_, fact->text());
+        Plan again = plan_;
+        if (!instantiate(again, plan_.names) || Numbers(again) != Numbers(plan_))
+            error("plan.broken", "an expression has another number for the plan's sizes", header_place_);
+        const auto workspace = workspace_expressions(plan_, workspace_.size());
+        const bool same = workspace_.empty() || (workspace && std::ranges::equal(*workspace, workspace_, {}, &Size::text, &Size::text));
+        if (!same) error("plan.broken", "the workspace has another expression", workspace_place_);
     }
 
     // Compiled code is looked up by keys: a wrong one would run another kernel.
@@ -361,7 +420,8 @@ private:
     TextReader reader_;
     Plan plan_;
     Diagnostics errors_;
-    Place header_place_;
+    Place header_place_, workspace_place_;
+    std::vector<Size> workspace_;
     std::vector<Place> buffer_places_, key_places_;
     std::map<size_t, Place> decided_places_;  // by input
     std::map<std::string, Place> places_;     // the first "buffer NAME" and "launch NAME", for what `verify` finds

@@ -6,9 +6,9 @@
 
 #include "plan/build.h"
 #include "plan/donation.h"
+#include "plan/validity.h"
 #include "support/guarded.h"
 #include "support/progress.h"
-#include "zspace/size_class.h"
 
 namespace heddle::plan {
 
@@ -130,15 +130,6 @@ Result<void> check_placements(const Graph& graph) {
 
 namespace {
 
-// Costs are those of the size classes' representatives.
-void tell_classes(const std::map<std::string, int64_t>& names) {
-    for (const auto& [name, value] : names) {
-        const Size size = named_size(name, value);
-        const SizeClass sizes = size_class(value);
-        (void)(size >= sizes.least && size <= sizes.most);
-    }
-}
-
 // What `prepare` makes is made once.
 void tell_prepared(const Plan& plan) {
     for (const Buffer& buffer : plan.buffers) {
@@ -162,11 +153,9 @@ Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptio
     const RecordingFacts recording(facts);
     auto plan = plan_of(graph, target, options);
     if (!plan) return plan;
-    tell_classes(graph.dimension_names);
     tell_prepared(*plan);
-    plan->names = graph.dimension_names;
     plan->tag = graph.tag;
-    plan->facts = std::move(facts);
+    plan->facts = without_class_facts(facts, graph.dimension_names);
     return plan;
 }
 

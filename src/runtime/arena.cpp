@@ -1,6 +1,7 @@
 #include "runtime/arena.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -15,51 +16,71 @@ std::unexpected<Diagnostics> out_of_memory(int64_t bytes) {
                  .expected = fmt::format("{} bytes", bytes)});
 }
 
-std::unexpected<Diagnostics> out_of_memory(const plan::Plan& plan) {
+std::unexpected<Diagnostics> out_of_memory(const plan::Plan& plan, const plan::Numbers& numbers) {
     using Kind = plan::Buffer::Kind;
-    const plan::Buffer* largest = nullptr;
-    for (const plan::Buffer& buffer : plan.buffers) {
-        if (buffer.kind == Kind::input || buffer.kind == Kind::constant) continue;
-        if (!largest || buffer.bytes > largest->bytes) largest = &buffer;
+    std::optional<size_t> largest;
+    for (size_t b = 0; b < plan.buffers.size(); b++) {
+        const Kind kind = plan.buffers[b].kind;
+        if (kind == Kind::input || kind == Kind::constant) continue;
+        if (!largest || numbers.bytes[b] > numbers.bytes[*largest]) largest = b;
     }
-    auto problem = out_of_memory(run_bytes(plan));
-    if (largest)
-        problem.error().front().found = fmt::format(
-            "the largest tensor is '{}', {} of {} bytes", largest->name,
-            TensorType{largest->dtype, largest->sizes}.text(), largest->bytes);
+    auto problem = out_of_memory(run_bytes(plan, numbers));
+    if (largest) {
+        const plan::Buffer& buffer = plan.buffers[*largest];
+        TensorType type{buffer.dtype, {}};
+        for (const Size& size : buffer.sizes) type.shape.push_back(size.at(numbers.names));
+        problem.error().front().found = fmt::format("the largest tensor is '{}', {} of {} bytes", buffer.name, type.text(),
+                                                    numbers.bytes[*largest]);
+    }
     problem.error().front().remedy = "use smaller inputs, or a machine with more memory";
     return problem;
 }
 
-int64_t run_bytes(const plan::Plan& plan) {
-    int64_t bytes = plan.workspace_bytes;
-    for (size_t i = 0; i < plan.output_types.size(); i++)
-        if (plan.input_below(static_cast<int32_t>(i)) < 0) bytes += plan.output_types[i].byte_size();
+namespace {
+
+// Whether an input gives the memory.
+bool is_given(const plan::Plan& plan, size_t output) { return plan.input_below(static_cast<int32_t>(output)) >= 0; }
+
+int64_t result_bytes(const plan::Plan& plan, const plan::Numbers& numbers) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < numbers.output_types.size(); i++)
+        bytes += is_given(plan, i) ? 0 : numbers.output_types[i].byte_size().number();
     return bytes;
 }
 
-std::vector<TensorData> Arena::results(const plan::Plan& plan) {
-    const auto has_memory = [&](size_t output) { return plan.input_below(static_cast<int32_t>(output)) >= 0; };
-    int64_t bytes = 0;
-    for (size_t i = 0; i < plan.output_types.size(); i++) bytes += has_memory(i) ? 0 : plan.output_types[i].byte_size().number();
-    results_.keep(bytes);
+}  // namespace
+
+int64_t run_bytes(const plan::Plan& plan, const plan::Numbers& numbers) {
+    return numbers.workspace_bytes + result_bytes(plan, numbers);
+}
+
+std::vector<TensorData> Arena::results(const plan::Plan& plan, const plan::Numbers& numbers) {
+    int64_t capacity = 0;
+    for (size_t i = 0; i < numbers.output_types.size(); i++)
+        capacity += is_given(plan, i) ? 0 : ResultMemory::capacity(numbers.output_types[i].byte_size().number());
+    results_.keep(capacity);
     std::vector<TensorData> results;
-    for (size_t i = 0; i < plan.output_types.size(); i++) {
-        const TensorType& type = plan.output_types[i];
-        results.push_back(has_memory(i) ? TensorData(type.dtype, type.extents(), nullptr, nullptr)
-                                        : results_.make(type));
+    for (size_t i = 0; i < numbers.output_types.size(); i++) {
+        const TensorType& type = numbers.output_types[i];
+        results.push_back(is_given(plan, i) ? TensorData(type.dtype, numbers_of(type.shape), nullptr, nullptr)
+                                            : results_.make(type));
     }
     return results;
 }
 
-Result<void> Arena::take(const plan::Plan& plan) {
+Result<void> Arena::take(const plan::Plan& plan, const plan::Numbers& numbers) {
     // A failing kernel writes the point into the first bytes, whatever scratch it asked for.
-    const int64_t scratch = std::max<int64_t>(plan.scratch_bytes, 64);
-    if (!workspace_ || plan.workspace_bytes > workspace_bytes_) {
+    const int64_t scratch = std::max<int64_t>(numbers.scratch_bytes, 64);
+    if (!workspace_ || numbers.workspace_bytes > workspace_bytes_) {
+        // Sizes that grow, grow on: what follows finds memory that the system has given already.
+        const int64_t ahead = workspace_ ? workspace_bytes_ + workspace_bytes_ / 2 : 0;
         workspace_.reset();  // before there is more
-        workspace_bytes_ = plan.workspace_bytes;
-        workspace_ = allocate_on(device_.get(), workspace_bytes_);
-        if (!workspace_) return out_of_memory(plan);
+        for (const int64_t bytes : {std::max(numbers.workspace_bytes, ahead), numbers.workspace_bytes}) {
+            workspace_bytes_ = bytes;
+            workspace_ = allocate_on(device_.get(), bytes);
+            if (workspace_) break;
+        }
+        if (!workspace_) return out_of_memory(plan, numbers);
     }
     for (auto& memory : scratch_) {
         if (memory && scratch <= scratch_bytes_) continue;

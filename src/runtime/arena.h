@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "plan/numbers.h"
 #include "plan/plan.h"
 #include "runtime/result_memory.h"
 
@@ -23,11 +24,12 @@ public:
 
     const std::shared_ptr<codegen::Device>& device() const { return device_; }
 
-    // Makes room for a run of this plan. Code runtime.out_of_memory: then nothing may run, and the next call tries again.
-    Result<void> take(const plan::Plan& plan);
+    // Makes room for a run of this plan with these numbers. Code runtime.out_of_memory: then nothing may run, and the next call
+    // tries again.
+    Result<void> take(const plan::Plan& plan, const plan::Numbers& numbers);
 
-    // A tensor for each result of a run of this plan, with anything in it; without memory where an input gives it.
-    std::vector<TensorData> results(const plan::Plan& plan);
+    // A tensor for each result of such a run, with anything in it; without memory where an input gives it.
+    std::vector<TensorData> results(const plan::Plan& plan, const plan::Numbers& numbers);
 
     std::byte* workspace() const { return workspace_.get(); }  // on the device, if there is one
     const std::vector<std::shared_ptr<std::byte>>& scratch() const { return scratch_; }  // one a thread
@@ -46,8 +48,8 @@ std::shared_ptr<std::byte> allocate_on(codegen::Device* device, int64_t bytes);
 
 std::unexpected<Diagnostics> out_of_memory(int64_t bytes);
 // For a run of the plan; it names the largest tensor.
-std::unexpected<Diagnostics> out_of_memory(const plan::Plan& plan);
+std::unexpected<Diagnostics> out_of_memory(const plan::Plan& plan, const plan::Numbers& numbers);
 // What a run needs for what it computes and answers, without its inputs and constants.
-int64_t run_bytes(const plan::Plan& plan);
+int64_t run_bytes(const plan::Plan& plan, const plan::Numbers& numbers);
 
 }  // namespace heddle::runtime

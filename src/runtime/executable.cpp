@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "codegen/device.h"
-#include "plan/instantiate.h"
 #include "runtime/launcher.h"
 #include "runtime/prepared.h"
 
@@ -129,19 +128,18 @@ Session::Session(std::shared_ptr<const Executable> executable, std::shared_ptr<T
       arena_(arena && arena->device() == executable_->device()
                  ? std::move(arena)
                  : std::make_shared<Arena>(pool_->threads(), executable_->device())),
-      numbers_(launch_numbers(executable_->plan().run)) {}
+      numbers_(executable_->plan()) {}
 
-bool Session::resize(const std::map<std::string, int64_t>& names) {
-    if (!plan_) plan_ = executable_->plan();
-    if (!plan::instantiate(*plan_, names)) return false;
-    numbers_ = launch_numbers(plan_->run);
+bool Session::resize(std::span<const TensorData> inputs, const std::map<std::string, int64_t>& names) {
+    if (!plan().facts) return false;
+    if (!sized_) sized_ = std::make_unique<plan::SizedPlan>(plan());
+    if (!sized_->resize(numbers_, inputs, names)) return false;
     staged_.clear();
     return true;
 }
 
 int64_t Session::bytes() const {
-    const plan::Plan& p = plan();
-    return p.workspace_bytes + p.scratch_bytes * pool_->threads();
+    return numbers_.workspace_bytes + numbers_.scratch_bytes * pool_->threads();
 }
 
 namespace {
@@ -238,21 +236,24 @@ Result<void> check_donated(const plan::Plan& plan, const std::vector<TensorData>
     return {};
 }
 
-std::vector<TensorData> Session::make_outputs() const { return arena_->results(plan()); }
+std::vector<TensorData> Session::make_outputs() const { return arena_->results(plan(), numbers_); }
 
 // Results, of which some lie in memory that was lent as donated: who lends it says that it may be written to.
 static std::byte* writable(const TensorData& result) { return const_cast<std::byte*>(result.data()); }
 
 Result<TensorData> Session::contents(int32_t index) const {
-    const plan::Plan& p = plan();
-    const plan::Buffer& buffer = p.buffers[static_cast<size_t>(index)];
+    plan::Buffer buffer = plan().buffers[static_cast<size_t>(index)];
+    for (auto* sizes : {&buffer.storage.extent, &buffer.storage.margin_before, &buffer.storage.margin_after})
+        for (Size& size : *sizes) size = size.at(numbers_.names);
+    const int64_t bytes = numbers_.bytes[static_cast<size_t>(index)], base = numbers_.base[static_cast<size_t>(index)];
     const bool of_session = buffer.kind == plan::Buffer::Kind::workspace;
-    const std::byte* memory = of_session ? arena_->workspace() + buffer.offset : executable_->fixed_address(index);
+    const std::byte* memory = of_session ? arena_->workspace() + numbers_.offset[static_cast<size_t>(index)]
+                                         : executable_->fixed_address(index);
     std::shared_ptr<std::byte> host;
     if (codegen::Device* device = executable_->device().get()) {
-        host = allocate_buffer(static_cast<size_t>(buffer.bytes));
-        if (!host) return out_of_memory(buffer.bytes);
-        if (auto done = device->copy_from({host.get(), static_cast<size_t>(buffer.bytes)}, memory); !done)
+        host = allocate_buffer(static_cast<size_t>(bytes));
+        if (!host) return out_of_memory(bytes);
+        if (auto done = device->copy_from({host.get(), static_cast<size_t>(bytes)}, memory); !done)
             return fail(std::move(done.error()));
         memory = host.get();
     }
@@ -263,7 +264,7 @@ Result<TensorData> Session::contents(int32_t index) const {
     for (int64_t i = 0; i < elements; i++) {
         int64_t at = 0;
         for (size_t d = 0; d < point.size(); d++) at += point[d] * strides[d];
-        std::memcpy(result.mutable_data() + i * width, memory + buffer.base + at * width, static_cast<size_t>(width));
+        std::memcpy(result.mutable_data() + i * width, memory + base + at * width, static_cast<size_t>(width));
         for (size_t d = point.size(); d-- > 0 && ++point[d] == buffer.storage.extent[d];) point[d] = 0;
     }
     return result;
@@ -274,7 +275,7 @@ Result<std::vector<TensorData>> Session::run(const std::vector<TensorData>& inpu
     try {
         outputs = make_outputs();
     } catch (const std::bad_alloc&) {
-        return out_of_memory(plan());
+        return out_of_memory(plan(), numbers_);
     }
     if (auto done = run(inputs, outputs, watched); !done) return fail(std::move(done.error()));
     return outputs;
@@ -293,8 +294,8 @@ Result<void> Session::stage_inputs(const std::vector<TensorData>& inputs) {
         const int32_t input = is_input ? buffer.index : p.input_below(buffer.index);
         const auto known = given.find(input);
         if (known != given.end()) staged_[b] = known->second;
-        if (!staged_[b]) staged_[b] = allocate_on(&device, buffer.bytes);
-        if (!staged_[b]) return out_of_memory(buffer.bytes);
+        if (!staged_[b]) staged_[b] = allocate_on(&device, numbers_.bytes[b]);
+        if (!staged_[b]) return out_of_memory(numbers_.bytes[b]);
         if (input < 0 || known != given.end()) continue;
         given.emplace(input, staged_[b]);
         const TensorData& data = inputs[static_cast<size_t>(input)];
@@ -319,27 +320,28 @@ Result<void> Session::take_outputs(std::vector<TensorData>& outputs) const {
 Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs, Progress* watched) {
     const plan::Plan& p = plan();
     if (!expected_) return expected_;
-    if (auto fine = check_inputs(p.input_names, p.input_types, inputs); !fine) return fine;
+    if (auto fine = check_inputs(p.input_names, numbers_.input_types, inputs); !fine) return fine;
     if (auto fine = check_decided(p, inputs); !fine) return fine;
     if (auto fine = check_donated(p, inputs); !fine) return fine;
     for (const plan::Donation& donation : p.donations)
         outputs[static_cast<size_t>(donation.output)] = inputs[static_cast<size_t>(donation.input)];
-    if (auto taken = arena_->take(p); !taken) return taken;
+    if (auto taken = arena_->take(p, numbers_); !taken) return taken;
     codegen::Device* const device = executable_->device().get();
     if (device) {
         if (auto staged = stage_inputs(inputs); !staged) return staged;
     }
-    auto address = [&](int32_t b) -> std::byte* {
+    const auto begin = [&](int32_t b) -> std::byte* {
         const plan::Buffer& buffer = p.buffers[static_cast<size_t>(b)];
         using Kind = plan::Buffer::Kind;
         const bool of_caller = buffer.kind == Kind::input || buffer.kind == Kind::output;
         if (of_caller && device) return staged_[static_cast<size_t>(b)].get();
         if (buffer.kind == Kind::input) return const_cast<std::byte*>(inputs[static_cast<size_t>(buffer.index)].data());
         if (buffer.kind == Kind::output) return writable(outputs[static_cast<size_t>(buffer.index)]);
-        if (buffer.kind == Kind::workspace) return arena_->workspace() + buffer.offset;
+        if (buffer.kind == Kind::workspace) return arena_->workspace() + numbers_.offset[static_cast<size_t>(b)];
         return executable_->fixed_address(b);
     };
-    auto done = run_batches(p, p.run, numbers_, executable_->kernels_, address,
+    const auto address = [&](int32_t b) { return begin(b) + numbers_.base[static_cast<size_t>(b)]; };
+    auto done = run_batches(p, p.run, numbers_.run, executable_->kernels_, address,
                             {*pool_, arena_->scratch(), device, watched}, profile_);
     if (!done || !device) return done;
     return take_outputs(outputs);

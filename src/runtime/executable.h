@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/numbers.h"
 #include "plan/plan.h"
 #include "runtime/arena.h"
 #include "runtime/kernel_cache.h"
@@ -65,10 +66,6 @@ private:
     KernelCounts counts_;
 };
 
-// By launch, in the order of the batches: its numbers for the plan's present sizes, as kernels take them.
-using LaunchNumbers = std::vector<std::vector<int64_t>>;
-LaunchNumbers launch_numbers(std::span<const plan::Batch> batches);
-
 // How long one launch of a run took, for profiles.
 struct LaunchTime {
     std::string name;
@@ -94,10 +91,11 @@ public:
             std::shared_ptr<Arena> arena = nullptr);
 
     const Executable& executable() const { return *executable_; }
-    // What runs: the executable's plan, for the sizes that it was last given.
-    const plan::Plan& plan() const { return plan_ ? *plan_ : executable_->plan(); }
-    // For these names from now on; false: it is as before (plan/instantiate.h).
-    bool resize(const std::map<std::string, int64_t>& names);
+    const plan::Plan& plan() const { return executable_->plan(); }
+    // Of the plan, for the sizes that it was last given.
+    const plan::Numbers& numbers() const { return numbers_; }
+    // For inputs of these shapes, and these names, from now on; false: it is as before (plan/numbers.h).
+    bool resize(std::span<const TensorData> inputs, const std::map<std::string, int64_t>& names = {});
 
     // What the program was planned by holds for kernels of this config alone: under another one `run` launches nothing
     // (backends.config_mismatch).
@@ -129,10 +127,10 @@ private:
     Result<void> take_outputs(std::vector<TensorData>& outputs) const;
 
     std::shared_ptr<const Executable> executable_;
-    std::optional<plan::Plan> plan_;  // where its sizes are not the executable's
     std::shared_ptr<ThreadPool> pool_;
     std::shared_ptr<Arena> arena_;
-    LaunchNumbers numbers_;  // of runs of plan()
+    plan::Numbers numbers_;
+    std::unique_ptr<plan::SizedPlan> sized_;  // once there was another size
     Result<void> expected_;
     std::vector<std::shared_ptr<std::byte>> staged_;  // by buffer: inputs and outputs on the device
     std::vector<LaunchTime>* profile_ = nullptr;

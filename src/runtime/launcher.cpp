@@ -26,7 +26,8 @@ struct Ready {
     const plan::Launch* launch = nullptr;
     std::vector<std::byte*> buffers;  // without the scratch
     std::span<const int64_t> numbers;
-    bool in_rounds() const { return launch->rounds > 1; }
+    int64_t tasks = 0, rounds = 1, scratch_bytes = 0;
+    bool in_rounds() const { return rounds > 1; }
     int64_t first_task = 0;  // in the batch
 };
 
@@ -110,7 +111,7 @@ private:
         int64_t tasks = 0;
         for (Ready& ready : batch) {
             ready.first_task = tasks;
-            tasks += ready.launch->tasks;
+            tasks += ready.tasks;
         }
         Failure failure;
         // Some chunks a thread even out what differs between tasks; more cost more than they gain.
@@ -119,7 +120,7 @@ private:
         pool_.run(tasks, chunk, [&](int thread, int64_t begin, int64_t end) {
             for (const Ready& ready : batch) {
                 int64_t low = std::max<int64_t>(begin - ready.first_task, 0);
-                int64_t high = lesser(end - ready.first_task, ready.launch->tasks);
+                int64_t high = std::min(end - ready.first_task, ready.tasks);
                 if (low >= high) continue;
                 if (call_watched(ready, thread, low, high) == 0) continue;
                 failure.note(ready.first_task + low, *ready.launch, scratch_[static_cast<size_t>(thread)].get());
@@ -134,16 +135,15 @@ private:
     Result<void> run_rounds(const Ready& ready) {
         std::vector<std::vector<void*>> buffers;
         for (const auto& scratch : scratch_) buffers.push_back(with_scratch(ready, scratch.get()));
-        const plan::Launch& launch = *ready.launch;
-        const int64_t parts = launch.tasks / launch.rounds;
+        const int64_t parts = ready.tasks / ready.rounds;
         Failure failure;
-        pool_.run_rounds(launch.rounds, parts, [&](int thread, int64_t round, int64_t part) {
+        pool_.run_rounds(ready.rounds, parts, [&](int thread, int64_t round, int64_t part) {
             const auto t = static_cast<size_t>(thread);
             const int64_t task = round * parts + part;
             if (round > failure.round.load(std::memory_order_relaxed) || watch_.stopped()) return;
             if (thread == 0 && round % rounds_between_looks == 0) watch_.look();
             if (ready.kernel->function(buffers[t].data(), ready.numbers.data(), task, task + 1) == 0) return;
-            failure.note(task, launch, scratch_[t].get());
+            failure.note(task, *ready.launch, scratch_[t].get());
             failure.round.store(round, std::memory_order_relaxed);
         });
         if (watch_.stopped()) return cancelled();
@@ -192,14 +192,14 @@ private:
 Result<void> run_on(codegen::Device& device, const plan::Plan& plan, std::span<const Ready> batch) {
     for (const Ready& ready : batch) {
         const plan::Launch& launch = *ready.launch;
-        if (launch.tasks == 0) continue;
+        if (ready.tasks == 0) continue;
         const auto failed = device.launch({.code = ready.kernel->code.get(),
                                            .kernel = ready.kernel->index,
                                            .buffers = ready.buffers,
                                            .numbers = ready.numbers,
-                                           .tasks = launch.tasks,
-                                           .rounds = launch.rounds,
-                                           .scratch_bytes = greater(launch.scratch_bytes, least_scratch)});
+                                           .tasks = ready.tasks,
+                                           .rounds = ready.rounds,
+                                           .scratch_bytes = std::max(ready.scratch_bytes, least_scratch)});
         if (!failed) return fail(failed.error());
         if (*failed) return out_of_range(plan, launch, {(*failed)->buffer, (*failed)->index, (*failed)->extent});
     }
@@ -208,15 +208,7 @@ Result<void> run_on(codegen::Device& device, const plan::Plan& plan, std::span<c
 
 }  // namespace
 
-LaunchNumbers launch_numbers(std::span<const plan::Batch> batches) {
-    LaunchNumbers numbers;
-    for (const plan::Batch& batch : batches) {
-        for (const plan::Launch& launch : batch) numbers.push_back(numbers_of(launch.numbers));
-    }
-    return numbers;
-}
-
-Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches, const LaunchNumbers& numbers,
+Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches, const plan::LaunchNumbers& numbers,
                          const std::vector<KernelCode>& kernels, const BufferAddress& address, const LaunchSite& site,
                          std::vector<LaunchTime>* profile, Progress* progress) {
     BatchRunner runner(plan, site);
@@ -225,9 +217,14 @@ Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> ba
     };
     size_t next = 0;  // of the launches
     auto make_ready = [&](const plan::Launch& launch) {
-        Ready ready{.kernel = &kernels[static_cast<size_t>(launch.tree)], .launch = &launch, .numbers = numbers[next++]};
-        for (int32_t b : launch.buffers)
-            ready.buffers.push_back(address(b) + plan.buffers[static_cast<size_t>(b)].base);
+        Ready ready{.kernel = &kernels[static_cast<size_t>(launch.tree)],
+                    .launch = &launch,
+                    .numbers = numbers.of_tree(next),
+                    .tasks = numbers.tasks(next),
+                    .rounds = numbers.rounds(next),
+                    .scratch_bytes = numbers.scratch_bytes(next)};
+        next++;
+        for (int32_t b : launch.buffers) ready.buffers.push_back(address(b));
         return ready;
     };
     std::vector<Ready> ready;

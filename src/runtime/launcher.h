@@ -5,11 +5,12 @@
 #include <span>
 #include <vector>
 
+#include "plan/numbers.h"
 #include "runtime/executable.h"
 
 namespace heddle::runtime {
 
-// Where buffer i begins (not its coordinate zero).
+// Of buffer i, where coordinate zero is.
 using BufferAddress = std::function<std::byte*(int32_t buffer)>;
 
 // Where launches run.
@@ -22,7 +23,7 @@ struct LaunchSite {
 };
 
 // `numbers`: of the same batches.
-Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches, const LaunchNumbers& numbers,
+Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches, const plan::LaunchNumbers& numbers,
                          const std::vector<KernelCode>& kernels, const BufferAddress& address, const LaunchSite& site,
                          std::vector<LaunchTime>* profile, Progress* progress = nullptr);
 

@@ -120,13 +120,14 @@ public:
         const auto address = [this](int32_t b) {
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
             // Kernels only read constants (plan::verify); the signature has no place to say so.
-            return buffer.constant && !device_ ? const_cast<std::byte*>(buffer.constant->data())
-                                               : blocks_[static_cast<size_t>(b)].get();
+            std::byte* const begin = buffer.constant && !device_ ? const_cast<std::byte*>(buffer.constant->data())
+                                                                 : blocks_[static_cast<size_t>(b)].get();
+            return begin + buffer.base.number();
         };
         for (size_t i = 0; i < batches_.size(); i++) {
             if (auto there = allocate(batches_[i]); !there) return fail(std::move(there.error()));
             auto done = batches_[i].empty() ? step_done(progress)
-                                            : run_batches(plan_, {&batches_[i], 1}, launch_numbers({&batches_[i], 1}), kernels,
+                                            : run_batches(plan_, {&batches_[i], 1}, plan::LaunchNumbers({&batches_[i], 1}), kernels,
                                                           address, {pool, scratch, device_}, nullptr, progress);
             if (!done) return fail(std::move(done.error()));
             release(i);

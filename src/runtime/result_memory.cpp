@@ -1,6 +1,7 @@
 #include "runtime/result_memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <mutex>
 #include <new>
@@ -18,16 +19,20 @@ struct ResultMemory::Kept {
     std::deque<std::pair<int64_t, std::shared_ptr<std::byte>>> free;  // bytes and memory, the oldest first
     int64_t bytes = 0, most = 0;
 
-    std::shared_ptr<std::byte> take(int64_t size) {
+    // Of so many bytes, or up to twice as many: and how many.
+    std::pair<int64_t, std::shared_ptr<std::byte>> take(int64_t size) {
         const std::lock_guard lock(mutex);
-        // The latest: it is most likely in a cache.
-        const auto found =
-            std::ranges::find(free.rbegin(), free.rend(), size, [](const auto& one) { return one.first; });
-        if (found == free.rend()) return nullptr;
-        std::shared_ptr<std::byte> memory = std::move(found->second);
-        free.erase(std::next(found).base());
-        bytes -= size;
-        return memory;
+        auto best = free.end();
+        for (auto one = free.begin(); one != free.end(); ++one) {
+            const bool fits = one->first >= size && one->first / 2 <= size;
+            // Of equal ones the latest: it is most likely in a cache.
+            if (fits && (best == free.end() || one->first <= best->first)) best = one;
+        }
+        if (best == free.end()) return {0, nullptr};
+        auto found = std::move(*best);
+        free.erase(best);
+        bytes -= found.first;
+        return found;
     }
 
     void give(int64_t size, std::shared_ptr<std::byte> memory) {
@@ -50,18 +55,24 @@ int64_t ResultMemory::bytes() const {
     return kept_->bytes;
 }
 
+int64_t ResultMemory::capacity(int64_t bytes) {
+    if (bytes < smallest) return bytes;
+    const auto step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)) / 8);
+    return (bytes + step - 1) / step * step;
+}
+
 TensorData ResultMemory::make(const TensorType& type) {
-    const int64_t size = type.byte_size();
-    if (size < smallest) return {type.dtype, type.extents()};
-    std::shared_ptr<std::byte> memory = kept_->take(size);
-    if (!memory) memory = allocate_buffer(static_cast<size_t>(size));
+    const int64_t bytes = type.byte_size();
+    std::vector<int64_t> shape = numbers_of(type.shape);
+    if (bytes < smallest) return {type.dtype, std::move(shape)};
+    auto [size, memory] = kept_->take(bytes);
+    if (!memory) memory = allocate_buffer(static_cast<size_t>(size = capacity(bytes)));
     if (!memory) throw std::bad_alloc();
     std::byte* const begin = memory.get();
-    std::shared_ptr<std::byte> lent(begin,
-                                    [memory = std::move(memory), size, to = std::weak_ptr(kept_)](std::byte*) mutable {
-                                        if (const auto kept = to.lock()) kept->give(size, std::move(memory));
-                                    });
-    return {type.dtype, type.extents(), std::move(lent)};
+    std::shared_ptr<std::byte> lent(begin, [memory = std::move(memory), size, to = std::weak_ptr(kept_)](std::byte*) mutable {
+        if (const auto kept = to.lock()) kept->give(size, std::move(memory));
+    });
+    return {type.dtype, std::move(shape), std::move(lent)};
 }
 
 }  // namespace heddle::runtime

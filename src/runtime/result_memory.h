@@ -14,9 +14,12 @@ class ResultMemory {
 public:
     ResultMemory();
 
-    // From now on, at least so many bytes may be kept: those of one run's results. It begins with none.
+    // What is asked for where a result has so many bytes: some more, so that one that is a little larger finds room where it lay.
+    static int64_t capacity(int64_t bytes);
+
+    // From now on, at least so many bytes may be kept: the capacities of one run's results. It begins with none.
     void keep(int64_t bytes);
-    // A tensor whose elements may be anything. std::bad_alloc, as TensorData. Whoever has it last gives its memory back, from
+    // A tensor whose elements may be anything, where one lay that had at most twice as many bytes. std::bad_alloc, as TensorData. Whoever has it last gives its memory back, from
     // any thread, and also after this object has ended.
     TensorData make(const TensorType& type);
 

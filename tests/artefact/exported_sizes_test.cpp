@@ -152,41 +152,14 @@ void expect_numbers(const plan::Plan& plan, const Program& program, const Librar
                 const plan::Buffer& buffer = plan.buffers[static_cast<size_t>(launch.buffers[b])];
                 const BufferRow& found = group.buffers[static_cast<size_t>(row.buffers[b])];
                 EXPECT_EQ(numbers.value(found.base), buffer.base.number()) << where << ", " << buffer.name;
+                if (buffer.kind == plan::Buffer::Kind::workspace)
+                    EXPECT_EQ(numbers.value(found.place), buffer.offset) << where << ", " << buffer.name;
             }
         }
     }
     EXPECT_EQ(l, group.launches.size());
-}
-
-// Of whatever buffers a plan has: two that live at one time share no byte, and all lie inside of the workspace.
-void expect_places(const plan::Plan& plan, const Program& program, const Library::Ran& ran, const std::string& where) {
-    const Group& group = program.variants[0].groups[static_cast<size_t>(ran.group)];
-    Numbers numbers(group, program.dimensions.size(), ran.words);
-    struct Place {
-        int64_t begin = -1, end = 0;
-    };
-    std::vector<Place> places(plan.buffers.size());
-    size_t l = 0;
-    for (const plan::Batch& batch : plan.run) {
-        for (const plan::Launch& launch : batch) {
-            const LaunchRow& row = group.launches[l++];
-            for (size_t b = 0; b < launch.buffers.size(); b++) {
-                const auto id = static_cast<size_t>(launch.buffers[b]);
-                if (plan.buffers[id].kind != plan::Buffer::Kind::workspace) continue;
-                const int64_t begin = numbers.value(group.buffers[static_cast<size_t>(row.buffers[b])].place);
-                places[id] = {begin, begin + plan.buffers[id].bytes.number() + 64};
-                EXPECT_EQ(begin % 64, 0) << where;
-                EXPECT_LE(places[id].end, numbers.value(group.workspace)) << where;
-            }
-        }
-    }
-    for (size_t a = 0; a < places.size(); a++) {
-        for (size_t b = 0; b < a; b++) {
-            const plan::Buffer &x = plan.buffers[a], &y = plan.buffers[b];
-            if (places[a].begin < 0 || places[b].begin < 0 || x.first > y.last || y.first > x.last) continue;
-            EXPECT_TRUE(places[a].end <= places[b].begin || places[b].end <= places[a].begin) << where << ": " << x.name << ", " << y.name;
-        }
-    }
+    EXPECT_EQ(numbers.value(group.workspace), plan.workspace_bytes) << where;
+    EXPECT_EQ(numbers.value(group.scratch), std::max<int64_t>(plan.scratch_bytes, 64)) << where;
 }
 
 struct Engine {
@@ -250,7 +223,7 @@ private:
         plan::Plan plan = planned(ran.group);
         ASSERT_TRUE(plan::instantiate(plan, sizes)) << where;
         expect_numbers(plan, program_, ran, where);
-        expect_places(plan, program_, ran, where);
+        EXPECT_TRUE(verify(plan)) << where;
         auto executable = runtime::Executable::make(std::move(plan), engine_.kernels, *engine_.pool);
         ASSERT_TRUE(executable) << where << render(executable.error());
         const auto wanted = runtime::Session(*executable, engine_.pool).run(inputs);

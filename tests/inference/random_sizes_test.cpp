@@ -8,6 +8,7 @@
 #include "helpers/sized_programs.h"
 #include "inference/program_cache.h"
 #include "plan/instantiate.h"
+#include "plan/numbers.h"
 
 namespace heddle::inference {
 namespace {
@@ -64,6 +65,18 @@ void expect_same(const std::vector<TensorData>& found, const std::vector<TensorD
     }
 }
 
+// The text has all that other sizes need.
+void expect_read_again(const plan::Plan& plan, const Graph& graph, const std::string& where) {
+    const auto constants = plan::constants_of(graph);
+    ASSERT_TRUE(constants) << where;
+    const std::string text = print(plan);
+    const auto again = plan::parse_plan(std::make_shared<SourceText>("plan", text), *constants);
+    ASSERT_TRUE(again) << where << render(again.error());
+    EXPECT_EQ(print(*again), text) << where;
+    EXPECT_EQ(again->names, plan.names) << where;
+    EXPECT_TRUE(again->facts && again->facts->list() == plan.facts->list()) << where;
+}
+
 struct Count {
     uint64_t pairs = 0, held = 0, alike = 0;  // a program at sizes; where the first plan holds; where the texts are the same
 };
@@ -78,6 +91,7 @@ void compare(uint64_t seed, Engine& engine, Count& count) {
     const auto generic = planned(*first, of);
     if (!generic) return;
     ASSERT_TRUE(generic->facts);
+    expect_read_again(*generic, *first, of);
     for (int i = 0; i < 6; i++) {
         const SizeNames sizes = random_sizes(random);
         const std::string where = of + ", used at " + text_of(sizes);
@@ -94,6 +108,9 @@ void compare(uint64_t seed, Engine& engine, Count& count) {
         if (!alone) return;
         count.alike += print(plan) == print(*alone);
         const std::vector<TensorData> inputs = inputs_of(*graph, seed);
+        plan::Numbers numbers(*generic);
+        ASSERT_TRUE(plan::SizedPlan(*generic).resize(numbers, inputs, sizes)) << where;
+        EXPECT_TRUE(numbers == plan::Numbers(plan)) << where << ": a run has other numbers than the plan";
         const auto found = run(std::move(plan), inputs, engine), wanted = run(std::move(*alone), inputs, engine);
         ASSERT_EQ(found.has_value(), wanted.has_value()) << where;
         if (found) expect_same(*found, *wanted, where);

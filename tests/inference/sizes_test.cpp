@@ -8,6 +8,7 @@
 
 #include "helpers/running.h"
 #include "inference/program_cache.h"
+#include "plan/class_proof.h"
 #include "plan/instantiate.h"
 #include "zspace/size_facts.h"
 
@@ -159,6 +160,36 @@ TEST_P(Sizes, an_instantiated_plan_is_sound) {
         }
     }
     EXPECT_GT(held, 0) << program.name << ": " << testing::PrintToString(broken);
+}
+
+// Without any other size: what `verify` sees for one follows for all.
+TEST_P(Sizes, a_plan_is_proved_for_its_class) {
+    const Program& program = programs()[GetParam()];
+    const auto graph = graph_at(program, {{"n", 40}, {"m", 48}});
+    ASSERT_TRUE(graph);
+    plan::Plan plan = plan_of(*graph);
+    const plan::ClassProof proof = plan::prove_class(plan);
+    EXPECT_GT(proof.statements, 10);
+    EXPECT_TRUE(proof.unproved.empty()) << program.name << ": " << proof.unproved.size() << " of " << proof.statements << ", as "
+                                        << testing::PrintToString(proof.unproved);
+    // Numbers that are right here alone.
+    int noticed = 0, spoilt = 0;
+    const auto spoil = [&](Size& size) {
+        if (!size.named()) return;
+        const Size before = size;
+        size = size.number();
+        spoilt++;
+        noticed += plan::prove_class(plan).unproved.size() > proof.unproved.size();
+        size = before;
+    };
+    for (plan::Buffer& buffer : plan.buffers) {
+        if (buffer.packed.empty()) spoil(buffer.bytes);
+    }
+    for (plan::Batch& batch : plan.run) {
+        for (plan::Launch& launch : batch) spoil(launch.tasks);
+    }
+    EXPECT_EQ(noticed, spoilt) << program.name;
+    EXPECT_GT(spoilt, 0) << program.name;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Sizes, testing::Range<size_t>(0, 8));

@@ -324,6 +324,14 @@ TEST(PlanVerify, notices_each_corruption) {
              at(g, g.c).storage.margin_before = {4}, at(g, g.c).storage.margin_after = {2};
              at(g, g.c).base = 16;
          }},
+        {"neither lies above", [](GoodPlan& g) { g.plan.stack.back().below.clear(); }},
+        {"leaves a buffer out", [](GoodPlan& g) { g.plan.stack.pop_back(); }},
+        {"where the stack has it",
+         [&](GoodPlan& g) {
+             for (int32_t b : {g.a, g.b, g.c}) at(g, b).offset += 64;
+             g.plan.workspace_bytes += 64;
+         }},
+        {"as the stack is high", [](GoodPlan& g) { g.plan.workspace_bytes += 64; }},
         {"lifetime", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.b)].last = 1; }},
         {"lifetime", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].first = 1; }},
     };

@@ -130,7 +130,7 @@ TEST(Arena, margins_are_filled_and_nothing_else) {
     const auto fine = plan::verify(plan);
     ASSERT_TRUE(fine) << render(fine.error());
     const auto arena = std::make_shared<Arena>(2);
-    ASSERT_TRUE(arena->take(plan));
+    ASSERT_TRUE(arena->take(plan, plan::Numbers(plan)));
     std::memset(arena->workspace(), poison, static_cast<size_t>(plan.workspace_bytes));
     Session session(compiled(plan), std::make_shared<ThreadPool>(2), arena);
     ASSERT_TRUE(session.run({}));

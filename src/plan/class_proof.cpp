@@ -1,0 +1,103 @@
+#include "plan/class_proof.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "zspace/interval.h"
+
+namespace heddle::plan {
+namespace {
+
+class Prover {
+public:
+    explicit Prover(const Plan& plan) : plan_(plan) {}
+
+    ClassProof prove() {
+        for (const Buffer& buffer : plan_.buffers) prove_map(buffer);
+        for (const Batch& batch : plan_.run) {
+            for (const Launch& launch : batch) prove_launch(launch);
+        }
+        return std::move(proof_);
+    }
+
+private:
+    void claim(bool holds, const std::string& what, const Size& size, const char* relation) {
+        proof_.statements++;
+        if (!holds) proof_.unproved.push_back(fmt::format("{}: {} {} 0", what, size.text(), relation));
+    }
+    // Equal sizes are one expression, but where a fact says that they are.
+    void claim_equal(const Size& a, const Size& b, const std::string& what) {
+        const Size difference = a - b;
+        claim(difference.same_as(0) || is_fact(difference, SizeFact::Relation::zero), what, difference, "==");
+    }
+    void claim_not_negative(const Size& size, const std::string& what) {
+        claim(is_not_negative(size) || is_fact(size, SizeFact::Relation::not_negative), what, size, ">=");
+    }
+
+    bool is_not_negative(const Size& size) const {
+        if (!size.named()) return size.number() >= 0;
+        if (size.origin()->is_never_negative()) return true;
+        const Interval ends = size.origin()->within_class(plan_.names);
+        return ends.known_low() && ends.low.number() >= 0;
+    }
+    bool is_fact(const Size& size, SizeFact::Relation relation) const {
+        if (!plan_.facts || !size.named()) return false;
+        return std::ranges::find(plan_.facts->list(), SizeFact{size.origin(), relation}) != plan_.facts->list().end();
+    }
+
+    void prove_map(const Buffer& buffer) {
+        if (!buffer.packed.empty()) return;  // its bytes are the packed map's, which no plan says as an expression
+        const std::string of = fmt::format("'{}'", buffer.name);
+        const int64_t width = bytes(buffer.dtype);
+        for (size_t d = 0; d < buffer.sizes.size(); d++) {
+            claim_equal(buffer.storage.extent[d], buffer.sizes[d], "the extent of " + of);
+            for (const Size* part : {&buffer.sizes[d], &buffer.storage.margin_before[d], &buffer.storage.margin_after[d]})
+                claim_not_negative(*part, "a part of " + of);
+        }
+        claim_equal(buffer.storage.elements() * width, buffer.bytes, "the bytes of " + of);
+        claim_equal(buffer.storage.offset() * width, buffer.base, "the base of " + of);
+    }
+
+    void prove_launch(const Launch& launch) {
+        const std::string of = fmt::format("of '{}'", launch.name);
+        const auto& tree = *plan_.trees[static_cast<size_t>(launch.tree)];
+        for (size_t i = 0; i < launch.buffers.size(); i++) {
+            const Buffer& buffer = plan_.buffers[static_cast<size_t>(launch.buffers[i])];
+            if (tree.memories[i].aligned) claim(divides(64, buffer.base), "an aligned base " + of, buffer.base, "% 64 ==");
+        }
+        const auto value = [&](const schedules::Number& number) {
+            return number.launch ? launch.numbers[static_cast<size_t>(number.value)] : Size(number.value);
+        };
+        struct Digit {
+            Size divisor, count;
+        };
+        std::vector<Digit> digits;
+        for (const auto& axis : tree.tasks) {
+            claim_not_negative(value(axis.step) - 1, "steps of tasks " + of);
+            claim_not_negative(value(axis.step) * value(axis.count) - value(axis.extent), "tasks cover their axis " + of);
+            digits.push_back({value(axis.divisor), value(axis.count)});
+        }
+        // As they stand here: an axis of one task is not cut, wherever its digit is.
+        std::erase_if(digits, [](const Digit& digit) { return digit.count.same_as(1); });
+        std::ranges::stable_sort(digits, {}, [](const Digit& digit) { return digit.divisor.number(); });
+        Size next = 1;
+        for (const Digit& digit : digits) {
+            claim_equal(digit.divisor, next, "a divisor of tasks " + of);
+            next *= digit.count;
+        }
+        claim_equal(next, launch.tasks, "the tasks " + of);
+    }
+
+    const Plan& plan_;
+    ClassProof proof_;
+};
+
+}  // namespace
+
+ClassProof prove_class(const Plan& plan) {
+    const PausedFacts paused;
+    return Prover(plan).prove();
+}
+
+}  // namespace heddle::plan
