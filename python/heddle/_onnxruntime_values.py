@@ -87,6 +87,13 @@ class OrtValue:
         _heddle.dtype_name(array.dtype)  # refuses what is no tensor's type
         self._array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
+    @classmethod
+    def _of_result(cls, array: np.ndarray) -> OrtValue:
+        """Where the session has put it: what grows is not contiguous."""
+        value = cls(array[..., :0] if isinstance(array, np.ndarray) and array.ndim else array)
+        value._array = array
+        return value
+
     def __repr__(self) -> str:
         return f"OrtValue({self.data_type()}, shape={self.shape()})"
 
@@ -152,6 +159,7 @@ class OrtValue:
         return "cpu"
 
     def data_ptr(self) -> int:
+        self._array = np.ascontiguousarray(self._array)
         return self._array.ctypes.data
 
     def tensor_size_in_bytes(self) -> int:
@@ -288,4 +296,4 @@ class IOBinding:
         for (name, bound), array in zip(self._outputs.items(), arrays):
             if bound is not None:
                 bound._fill(name, array)
-            self._results.append(bound or OrtValue(array))
+            self._results.append(bound or OrtValue._of_result(array))

@@ -339,7 +339,7 @@ class InferenceSession(Session):
 
     def run_with_ort_values(self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue],
                             run_options: RunOptions | None = None) -> list[OrtValue]:
-        return [OrtValue(array) for array in self.run(output_names, input_dict_ort_values, run_options)]
+        return [OrtValue._of_result(array) for array in self.run(output_names, input_dict_ort_values, run_options)]
 
     def run_async(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
                   callback: Callable[[list[Any], Any, str], None], user_data: Any,

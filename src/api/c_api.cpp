@@ -332,6 +332,14 @@ heddle_status heddle_model_run(heddle_model* model, const heddle_tensor* inputs,
     });
 }
 
+heddle_status heddle_model_let_results_grow(heddle_model* model, heddle_error** error) {
+    return attempt(memory_of(model), error, [&]() -> Result<void> {
+        if (auto fine = given("model", model); !fine) return fine;
+        model->model->let_grow();
+        return {};
+    });
+}
+
 // ---- executables
 
 void heddle_executable_release(heddle_executable* executable) { delete executable; }

@@ -41,13 +41,16 @@ struct Model::Wanted {
     }
 };
 
+Result<void> Model::check_count(size_t inputs) const {
+    if (inputs == inputs_.size()) return {};
+    return fail({.code = "api.count",
+                 .summary = "the number of inputs is wrong",
+                 .expected = std::to_string(inputs_.size()),
+                 .found = std::to_string(inputs)});
+}
+
 Result<Model::Wanted> Model::wanted(std::span<const heddle_tensor> inputs) const {
-    if (inputs.size() != inputs_.size()) {
-        return fail({.code = "api.count",
-                     .summary = "the number of inputs is wrong",
-                     .expected = std::to_string(inputs_.size()),
-                     .found = std::to_string(inputs.size())});
-    }
+    if (auto fine = check_count(inputs.size()); !fine) return fail(std::move(fine.error()));
     Wanted wanted;
     Diagnostics problems;
     for (size_t i = 0; i < inputs.size(); i++) {
@@ -151,29 +154,37 @@ Result<std::shared_ptr<Executable>> Model::compile(std::span<const heddle_tensor
     return executable;
 }
 
-Result<std::vector<inference::Value>> Model::run_programs(const std::vector<TensorData>& inputs, Progress* progress) {
+Result<std::vector<inference::Value>> Model::run_programs(const std::vector<inference::Value>& inputs, bool grow,
+                                                          Progress* progress) {
     const auto graph_for = [&](const std::vector<TensorData>& given, Progress* told) -> Result<Graph> {
         auto specialised = specialise(given, told);
         if (!specialised) return fail(std::move(specialised.error()));
         return std::move(specialised->graph);
     };
-    auto results = programs_.run(std::string(), inputs, graph_for, progress);
+    if (grow) return programs_.run_growing(inputs, graph_for, progress);
+    const auto tensors = inference::tensors_of(inputs);
+    if (!tensors) return fail(tensors.error());
+    auto results = programs_.run(std::string(), *tensors, graph_for, progress);
     if (!results) return fail(std::move(results.error()));
     return inference::values_of(std::move(*results));
 }
 
 Result<std::vector<heddle_managed_tensor*>> Model::run(std::span<const heddle_tensor> inputs, size_t outputs,
                                                        Progress* progress) {
-    auto wanted = this->wanted(inputs);
-    if (!wanted) return fail(std::move(wanted.error()));
-    std::vector<TensorData> read;
+    if (auto fine = check_count(inputs.size()); !fine) return fail(std::move(fine.error()));
+    const bool grow = grows_;
+    std::vector<inference::Value> read;
     for (size_t i = 0; i < inputs.size(); i++) {
         if (!inputs_.is_read(i)) continue;
+        if (auto growing = grow ? growing_of(inputs[i]) : std::nullopt) {
+            read.push_back(inference::Value::of_growing(std::move(*growing)));
+            continue;
+        }
         auto tensor = borrow(inputs[i], Role::input, inputs_.name(i), true);
         if (!tensor) return fail(std::move(tensor.error()));
-        read.push_back(std::move(*tensor));
+        read.push_back(inference::Value::of(std::move(*tensor)));
     }
-    auto results = run_programs(read, progress);
+    auto results = run_programs(read, grow, progress);
     runtime_->note(programs_.take_notes());
     if (!results) return fail(std::move(results.error()));
     if (results->size() != outputs)
@@ -182,13 +193,14 @@ Result<std::vector<heddle_managed_tensor*>> Model::run(std::span<const heddle_te
                      .expected = std::to_string(results->size()),
                      .found = std::to_string(outputs)});
     for (size_t i = 0; i < outputs; i++) {
-        if (!(*results)[i].tensor)
+        if (!(*results)[i].tensor && !(*results)[i].growing)
             return fail({.code = "api.list",
                          .summary = fmt::format("output {} is a list of tensors, or an optional that is not there", i),
                          .expected = "a tensor"});
     }
     std::vector<heddle_managed_tensor*> lent;
-    for (inference::Value& value : *results) lent.push_back(lend(std::move(*value.tensor)));
+    for (inference::Value& value : *results)
+        lent.push_back(value.growing ? lend(std::move(*value.growing)) : lend(std::move(*value.tensor)));
     return lent;
 }
 

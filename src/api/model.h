@@ -1,6 +1,7 @@
 // What callers compile: an ONNX model, or a program of operators.
 #pragma once
 
+#include <atomic>
 #include <list>
 #include <map>
 #include <memory>
@@ -47,10 +48,12 @@ public:
     // is a list).
     Result<std::vector<heddle_managed_tensor*>> run(std::span<const heddle_tensor> inputs, size_t outputs,
                                                     Progress* progress);
+    // From now on results of `run` may grow in memory of inputs that were results, and have room behind (growing_run.h).
+    void let_grow() { grows_ = true; }
 
 protected:
     // For the values of the inputs that are read.
-    virtual Result<std::vector<inference::Value>> run_programs(const std::vector<TensorData>& inputs,
+    virtual Result<std::vector<inference::Value>> run_programs(const std::vector<inference::Value>& inputs, bool grow,
                                                                Progress* progress);
     // `inputs`, one of the model's each: of those that are read, at least the type.
     virtual Result<Specialised> specialise(const std::vector<TensorData>& inputs, Progress* progress) const = 0;
@@ -64,12 +67,14 @@ protected:
 
 private:
     struct Wanted;
+    Result<void> check_count(size_t inputs) const;
     Result<Wanted> wanted(std::span<const heddle_tensor> inputs) const;
     std::shared_ptr<Executable> known(const Wanted& wanted);
     Result<std::shared_ptr<Executable>> make(const Wanted& wanted, Progress* progress);
     Result<inference::KeptProgram> compiled(const Wanted& wanted, Progress* progress);
     void keep(std::shared_ptr<Executable> executable);
 
+    std::atomic<bool> grows_ = false;
     std::mutex mutex_;
     std::list<std::shared_ptr<Executable>> executables_;  // the one asked for last in front
 };

@@ -70,9 +70,9 @@ protected:
         return Specialised{std::move(*graph), std::move(names), inference::output_names(model_)};
     }
 
-    Result<std::vector<inference::Value>> run_programs(const std::vector<TensorData>& inputs,
+    Result<std::vector<inference::Value>> run_programs(const std::vector<inference::Value>& inputs, bool grow,
                                                        Progress* progress) override {
-        return program_.run(inference::values_of(inputs), {progress, nullptr});
+        return program_.run(inputs, grow, {progress, nullptr});
     }
 
 private:

@@ -197,16 +197,17 @@ Result<TensorData> borrow(const heddle_tensor& tensor, Role role, const std::str
     return Borrowing(tensor, role, name).run(needs_data);
 }
 
-heddle_managed_tensor* lend(TensorData data) {
+namespace {
+
+heddle_managed_tensor* lend(TensorData data, void* begin, std::vector<int64_t> strides) {
     auto lent = std::make_unique<Lent>();
     lent->shape = data.shape();
-    lent->strides.assign(lent->shape.size(), 1);
-    for (size_t d = lent->shape.size(); d-- > 1;) lent->strides[d - 1] = lent->strides[d] * lent->shape[d];
+    lent->strides = std::move(strides);
     lent->managed.version = {1, 0};
     lent->managed.manager_ctx = lent.get();
     lent->managed.deleter = [](heddle_managed_tensor* self) { delete static_cast<Lent*>(self->manager_ctx); };
     heddle_tensor& tensor = lent->managed.dl_tensor;
-    tensor.data = data.mutable_data();
+    tensor.data = begin;
     tensor.device = {decltype(heddle_device::device_type){cpu}, 0};
     tensor.ndim = static_cast<int32_t>(lent->shape.size());
     tensor.dtype = dlpack_type(data.dtype());
@@ -214,6 +215,27 @@ heddle_managed_tensor* lend(TensorData data) {
     tensor.strides = lent->strides.data();
     lent->data = std::move(data);
     return &lent.release()->managed;
+}
+
+}  // namespace
+
+heddle_managed_tensor* lend(TensorData data) {
+    void* const begin = data.mutable_data();
+    std::vector<int64_t> strides = runtime::row_major_strides(data.shape());
+    return lend(std::move(data), begin, std::move(strides));
+}
+
+heddle_managed_tensor* lend(runtime::Growing growing) {
+    return lend(growing.as_it_lies(), growing.memory->data(), growing.memory->strides());
+}
+
+std::optional<runtime::Growing> growing_of(const heddle_tensor& tensor) {
+    const auto dtype = dtype_of(tensor.dtype);
+    if (!dtype || !tensor.data || !tensor.shape || !tensor.strides || static_cast<int32_t>(tensor.device.device_type) != cpu)
+        return std::nullopt;
+    return runtime::find_growing(static_cast<const std::byte*>(tensor.data) + tensor.byte_offset, *dtype,
+                                 {tensor.shape, static_cast<size_t>(std::max(tensor.ndim, 0))},
+                                 {tensor.strides, static_cast<size_t>(std::max(tensor.ndim, 0))});
 }
 
 Result<void> check_apart(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/heddle/c_api.h"
+#include "runtime/growing_memory.h"
 #include "support/diagnostic.h"
 #include "support/tensor_data.h"
 
@@ -24,8 +25,13 @@ enum class Role : uint8_t { input, output };
 // elements), api.no_data, api.strides, api.alignment; each names the tensor.
 Result<TensorData> borrow(const heddle_tensor& tensor, Role role, const std::string& name, bool needs_data);
 
+// The result that grows which it is, or a begin of it, as it was handed out; nothing: it is none.
+std::optional<runtime::Growing> growing_of(const heddle_tensor& tensor);
+
 // A tensor with its elements, for whoever calls its deleter. std::bad_alloc.
 heddle_managed_tensor* lend(TensorData data);
+// With strides that leave room behind.
+heddle_managed_tensor* lend(runtime::Growing growing);
 
 // No output lies in the memory of an input or of another output. Code api.overlap.
 struct NamedTensor {

@@ -16,6 +16,13 @@ double LaunchProfile::sum_milliseconds() const {
     return sum;
 }
 
+size_t profiled_runs(int64_t repeat, double run_ms) {
+    constexpr int64_t few = 10, most = 1000;
+    constexpr double longest_ms = 5000;  // that a few runs may take
+    const auto in_time = static_cast<int64_t>(longest_ms / std::max(run_ms, 1.0));
+    return static_cast<size_t>(repeat > 1 ? std::min(repeat, most) : std::clamp<int64_t>(in_time, 1, few));
+}
+
 Result<LaunchProfile> profile_launches(runtime::Session& session, const std::vector<TensorData>& inputs,
                                        std::vector<TensorData>& outputs, size_t runs) {
     if (auto done = session.run(inputs, outputs); !done) return fail(std::move(done.error()));
@@ -25,8 +32,8 @@ Result<LaunchProfile> profile_launches(runtime::Session& session, const std::vec
         if (auto done = session.run(inputs, outputs); !done) return fail(std::move(done.error()));
     }
     session.set_profile(nullptr);
-    LaunchProfile profile{.runs = runs, .launches = {}, .least = {}};
     const size_t launches = all.size() / runs;
+    LaunchProfile profile{.runs = runs, .launched = static_cast<int64_t>(launches), .launches = {}, .least = {}};
     for (size_t i = 0; i < launches; i++) {
         std::vector<double> of_launch;
         for (size_t run = 0; run < runs; run++) of_launch.push_back(all[run * launches + i].microseconds);
@@ -96,6 +103,49 @@ Result<Json> launches_json(const Graph& graph, const plan::Plan& plan, const Lau
                     {"microseconds", time.microseconds},
                     {"least_microseconds", profile.least[i]}});
         list.push_back(std::move(row));
+    }
+    return list;
+}
+
+void StagedProfile::add(const std::vector<runtime::LaunchTime>& launches) {
+    runs_++;
+    for (Row& row : rows_) {
+        row.launches = 0;
+        row.microseconds.push_back(0);
+    }
+    for (const runtime::LaunchTime& launch : launches) {
+        auto row = std::ranges::find_if(rows_, [&](const Row& known) {
+            return known.first.name == launch.name && known.first.layout == launch.layout;
+        });
+        if (row == rows_.end()) row = rows_.insert(row, {launch, 0, std::vector<double>(runs_)});
+        row->launches++;
+        row->microseconds.back() += launch.microseconds;
+    }
+}
+
+LaunchProfile StagedProfile::profile() const {
+    LaunchProfile profile{.runs = runs_, .launched = 0, .launches = {}, .least = {}};
+    for (const Row& row : rows_) {
+        std::vector<double> sorted = row.microseconds;
+        std::ranges::sort(sorted);
+        profile.launches.push_back(row.first);
+        profile.launches.back().microseconds = sorted[runs_ / 2];
+        profile.least.push_back(sorted.front());
+        profile.launched += row.launches;
+    }
+    return profile;
+}
+
+Json StagedProfile::json() const {
+    const LaunchProfile profile = this->profile();
+    Json list = Json::array();
+    for (size_t i = 0; i < rows_.size(); i++) {
+        list.push_back({{"name", rows_[i].first.name},
+                        {"layout", rows_[i].first.layout},
+                        {"launches", rows_[i].launches},
+                        {"runs", profile.runs},
+                        {"microseconds", profile.launches[i].microseconds},
+                        {"least_microseconds", profile.least[i]}});
     }
     return list;
 }

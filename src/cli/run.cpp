@@ -117,15 +117,11 @@ Result<std::vector<std::string>> write_outputs(const Measured& measured, const R
     return files;
 }
 
-// So many warm runs as --repeat says, or a few: their medians are comparable with what it reports.
 Result<void> profile_session(runtime::Session& session, const Graph& graph, const std::vector<TensorData>& feeds,
                              const runtime::Executable& executable, const inference::Engine& engine,
                              const RunOptions& options, Measured& measured) {
-    constexpr int64_t few = 10, most = 1000;
-    constexpr double longest_ms = 5000;  // that a few runs may take
-    const auto in_time = static_cast<int64_t>(longest_ms / std::max(measured.run_ms.back(), 1.0));
-    const int64_t runs = options.repeat > 1 ? std::min(options.repeat, most) : std::clamp<int64_t>(in_time, 1, few);
-    auto profile = profile_launches(session, feeds, measured.outputs, static_cast<size_t>(runs));
+    auto profile =
+        profile_launches(session, feeds, measured.outputs, profiled_runs(options.repeat, measured.run_ms.back()));
     if (!profile) return fail(std::move(profile.error()));
     auto launches = launches_json(graph, executable.plan(), *profile, engine.pool->threads());
     if (!launches) return fail(std::move(launches.error()));
@@ -179,7 +175,7 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
     if (!options.output.empty())
         fmt::print("{} output{} -> {}\n", m.outputs.size(), m.outputs.size() == 1 ? "" : "s", options.output);
     if (m.profile)
-        fmt::print("{} launches, {:.3g} ms in them (medians of {} warm runs) -> {}\n", m.profile->launches.size(),
+        fmt::print("{} launches, {:.3g} ms in them (medians of {} warm runs) -> {}\n", m.profile->launched,
                    m.profile->sum_milliseconds(), m.profile->runs, options.profile);
     fmt::print("load {:.1f} ms, compile {:.1f} ms", m.load_ms, m.compile_ms);
     if (m.run_ms.size() > 1) {
@@ -319,6 +315,10 @@ Result<void> run_in_stages(const RunOptions& options, const Library& library, co
     measured.run_ms = std::move(run->run_ms);
     measured.notes = std::move(run->notes);
     measured.kernels = run->kernels;
+    if (!options.profile.empty() && options.backend != "reference") {
+        measured.profile = run->profile.profile();
+        measured.launches_json = run->profile.json();
+    }
     warn_of_cache(*engine);
     return {};
 }

@@ -16,9 +16,8 @@ using Given = std::map<std::string, TensorData>;
 // An option that asks for something of one graph.
 Result<void> check_options(const RunOptions& options) {
     const std::string wrong = !options.rules.empty()     ? "--rule"
-                              : !options.profile.empty() ? "--profile"
                               : !options.system.empty()  ? "--system"
-                              : !options.choices.empty() ? "--store"
+                              : !options.choices.empty() ? "--choose"
                                                          : "";
     if (wrong.empty()) return {};
     return fail({.code = "cli.stages",
@@ -131,6 +130,12 @@ Result<StagedRun> run_staged(const RunOptions& options, const Library& library, 
         i == 0 ? first_ms = milliseconds_since(begin) : run.run_ms.emplace_back(milliseconds_since(begin));
     }
     run.compile_ms = std::max(0.0, first_ms - std::ranges::min(run.run_ms));
+    const size_t profiled = options.profile.empty() || is_reference ? 0 : profiled_runs(options.repeat, run.run_ms.back());
+    for (size_t i = 0; i < profiled; i++) {
+        std::vector<runtime::LaunchTime> launches;
+        if (auto done = staged.run(*inputs, {&progress, &launches}); !done) return fail(std::move(done.error()));
+        run.profile.add(launches);
+    }
     run.kernels = programs.kernels();
     run.notes = programs.take_notes();
     for (size_t i = 0; i < results.size(); i++) take_output(results[i], model->graph.outputs[i].name, run);

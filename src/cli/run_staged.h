@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/launch_profile.h"
 #include "cli/support.h"
 #include "inference/staged_model.h"
 
@@ -18,6 +19,7 @@ struct StagedRun {
     std::vector<double> run_ms;
     runtime::KernelCounts kernels;
     Diagnostics notes;
+    StagedProfile profile;  // of warm runs, where it was asked for
 };
 
 // `given`: tensors of inputs, and of NAME[0], NAME[1] ... for one that is a list. Codes: those of StagedModel::run,

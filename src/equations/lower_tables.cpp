@@ -40,7 +40,7 @@ bool is_long(Expr e) {
 std::vector<Expr> TableMaker::variables_of(Expr e) const {
     constexpr int64_t most_phases = 16;
     const auto is_phase = [&](Expr part) {
-        if (part->kind != Kind::modulo || part->integer > most_phases) return false;
+        if (part->kind != Kind::modulo || part->integer.named() || part->integer > most_phases) return false;
         return std::ranges::all_of(part->axes,
                                    [&](AxisId axis) { return system_.arena->extent(axis) > part->integer; });
     };
@@ -65,11 +65,12 @@ bool TableMaker::wanted(Expr e, const std::vector<AxisId>& axes) const {
     const Expr plain = e->kind == Kind::cast ? Expr(e->parts()[0]) : e;
     if (plain_.at(plain) && !is_long(e)) return false;
     int64_t points = 1;
-    int outer = 0;
+    int outer = 0, named = 0;
     for (Expr variable : variables_of(e)) {
         const bool is_axis = variable->kind == Kind::variable;
-        const int64_t extent = is_axis ? system_.arena->extent(variable->axes[0]) : variable->integer;
-        points = checked_multiply(points, extent).value_or(INT64_MAX);
+        const Size& extent = is_axis ? system_.arena->extent(variable->axes[0]) : variable->integer;
+        if (extent.named() && ++named > 1) return false;  // of one alone the table is small beside what it is read for
+        if (!extent.named()) points = checked_multiply(points, extent.number()).value_or(INT64_MAX);
         if (is_axis && std::find(axes.begin(), axes.end(), variable->axes[0]) != axes.end()) outer++;
     }
     return outer <= 1 && points > 0 && points <= table_limit;
@@ -119,25 +120,40 @@ Expr TableMaker::checked(Expr coordinate) {
 
 Expr TableMaker::table_read(Expr e) {
     if (auto found = made_.find(e); found != made_.end()) return found->second;
-    Equation equation;
     const std::vector<Expr> variables = variables_of(e);
-    std::vector<int64_t> shape;
-    Arena::Memo phases;
+    Equation equation = table_equation(e, variables);
+    const TensorIndex table = e->has_named_sizes ? computed_table(e, std::move(equation)) : constant_table(e, equation);
+    if (table == no_id) return nullptr;
+    return made_[e] = system_.arena->read(table, e->dtype, variables);
+}
+
+Equation TableMaker::table_equation(Expr e, const std::vector<Expr>& variables) {
+    Arena& arena = *system_.arena;
+    Equation equation;
+    Arena::Memo renamed;
     for (Expr variable : variables) {
         const bool is_axis = variable->kind == Kind::variable;
-        const AxisId axis =
-            is_axis ? variable->axes[0] : system_.arena->add_axis({.name = "phase", .extent = variable->integer});
+        const AxisId axis = arena.add_axis(is_axis ? arena.axis(variable->axes[0]) : Axis{.name = "phase", .extent = variable->integer});
         equation.axes.push_back(axis);
-        equation.left.push_back(system_.arena->axis_value(axis));
-        if (!is_axis) phases[variable] = equation.left.back();
-        shape.push_back(system_.arena->extent(axis));
+        equation.left.push_back(arena.axis_value(axis));
+        renamed[variable] = equation.left.back();
     }
+    const auto given = [&](Expr part) {
+        const auto found = renamed.find(part);
+        return found == renamed.end() ? nullptr : found->second;
+    };
+    Arena::Memo memo;
     equation.right = remade(
-        e, phases, [](Expr part) { return part->kind == Kind::variable ? part : nullptr; },
-        [](Expr part) { return part->parts(); },
-        [&](Expr part, std::vector<Expr> made) { return system_.arena->rebuild(part, std::move(made)); });
+        e, memo, given, [](Expr part) { return part->parts(); },
+        [&](Expr part, std::vector<Expr> made) { return arena.rebuild(part, std::move(made)); });
+    return equation;
+}
+
+TensorIndex TableMaker::constant_table(Expr e, const Equation& equation) {
+    std::vector<int64_t> shape;
+    for (AxisId axis : equation.axes) shape.push_back(system_.arena->extent(axis));
     std::vector<TensorData> outputs = {TensorData(e->dtype, shape)};
-    if (!evaluate_body(body_of(system_, equation).body, {}, outputs, Precision::body)) return nullptr;
+    if (!evaluate_body(body_of(system_, equation).body, {}, outputs, Precision::body)) return no_id;
     std::string key = std::to_string(static_cast<int>(e->dtype));
     for (int64_t extent : shape) key += "," + std::to_string(extent);
     key += ":" +
@@ -149,9 +165,17 @@ Expr TableMaker::table_read(Expr e) {
         tensor.constant = outputs[0];
         found = tables_.emplace(key, system_.add_tensor(std::move(tensor))).first;
     }
-    Expr read = system_.arena->read(found->second, e->dtype, variables);
-    made_[e] = read;
-    return read;
+    return found->second;
+}
+
+// Whoever reads it would work it out for each of its elements.
+TensorIndex TableMaker::computed_table(Expr e, Equation equation) {
+    SystemTensor tensor{.name = "table", .dtype = e->dtype, .keep_name = true};
+    for (AxisId axis : equation.axes) tensor.shape.push_back(system_.arena->extent(axis));
+    equation.tensor = system_.add_tensor(std::move(tensor));
+    if (e->dtype == DType::int64 && e->low.number() != INT64_MIN && e->high.number() != INT64_MAX)
+        system_.arena->declare_range(equation.tensor, e->low, e->high);
+    return system_.equation(system_.add_equation(std::move(equation))).tensor;
 }
 
 }  // namespace heddle::equations

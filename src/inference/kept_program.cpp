@@ -45,6 +45,7 @@ std::string base_key(const ProgramSource& source, const Engine& engine, const pl
     const auto config = compile_config_for(engine.kernels->backend(), request);
     if (!config) return {};
     std::string wanted;
+    if (options.grow) wanted += " grows";
     for (const plan::Donation& donation : options.donations)
         wanted += fmt::format(" {} in {}", donation.output, donation.input);
     for (const equations::StoringChoice& choice : options.storing)

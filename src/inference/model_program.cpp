@@ -21,31 +21,33 @@ bool ModelProgram::has_changed(const Graph& graph) {
     return changed;
 }
 
-Result<std::vector<Value>> ModelProgram::run_as_graph(const std::vector<Value>& inputs, const RunWatch& watch) {
-    const auto tensors = tensors_of(inputs);
-    if (!tensors) return fail(tensors.error());
+Result<std::vector<Value>> ModelProgram::run_as_graph(const std::vector<Value>& inputs, bool grow,
+                                                      const RunWatch& watch) {
     const Specialise made = [&](const std::vector<TensorData>& given, Progress* progress) -> Result<Graph> {
         auto graph = specialise_(given, progress);
         if (graph && may_be_staged_ && (holds_for_little(*graph) || has_changed(*graph)))
             return fail(Diagnostic{.code = "onnx.open_branch", .summary = "values of inputs decide"});
         return graph;
     };
+    if (grow) return programs_.run_growing(inputs, made, watch.progress, watch.profile);
+    const auto tensors = tensors_of(inputs);
+    if (!tensors) return fail(tensors.error());
     auto results = programs_.run(std::string(), *tensors, made, watch.progress, watch.profile);
     if (!results) return fail(std::move(results.error()));
     return values_of(std::move(*results));
 }
 
 // Once in stages, always in stages.
-Result<std::vector<Value>> ModelProgram::run(const std::vector<Value>& inputs, const RunWatch& watch) {
+Result<std::vector<Value>> ModelProgram::run(const std::vector<Value>& inputs, bool grow, const RunWatch& watch) {
     StagedModel* stages = staged(false);
     if (!stages) {
-        auto results = run_as_graph(inputs, watch);
+        auto results = run_as_graph(inputs, grow, watch);
         if (results || !may_be_staged_ || !needs_stages(results.error())) return results;
         stages = staged(true);
     }
     std::vector<Value> values;
     size_t next = 0;
-    for (const bool read : is_read_) values.push_back(read ? inputs[next++] : Value());
+    for (const bool read : is_read_) values.push_back(read ? inputs[next++].dense() : Value());
     return stages->run(std::move(values), watch);
 }
 

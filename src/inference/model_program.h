@@ -23,12 +23,12 @@ public:
           may_be_staged_(may_be_staged),
           is_read_(onnx::read_inputs(model)) {}
 
-    // One value an output, for one an input that is read. Threads may call at once, and wait for each other. Codes: those of
-    // ProgramCache::run and StagedModel::run.
-    Result<std::vector<Value>> run(const std::vector<Value>& inputs, const RunWatch& watch);
+    // One value an output, for one an input that is read. `grow`: results may grow in memory of inputs (growing_run.h).
+    // Threads may call at once, and wait for each other. Codes: those of ProgramCache::run and StagedModel::run.
+    Result<std::vector<Value>> run(const std::vector<Value>& inputs, bool grow, const RunWatch& watch);
 
 private:
-    Result<std::vector<Value>> run_as_graph(const std::vector<Value>& inputs, const RunWatch& watch);
+    Result<std::vector<Value>> run_as_graph(const std::vector<Value>& inputs, bool grow, const RunWatch& watch);
     StagedModel* staged(bool make);
     bool has_changed(const Graph& graph);
 

@@ -10,6 +10,7 @@
 
 #include "cache/folder.h"
 #include "evaluate/failing_read.h"
+#include "inference/growing_run.h"
 #include "support/guarded.h"
 #include "support/progress.h"
 
@@ -38,10 +39,28 @@ struct ProgramCache::Wanted {
     const std::string& key;
     const std::vector<TensorData>& inputs;
     const std::map<std::string, int64_t>* names = nullptr;  // of a stage
+    const std::vector<Value>* values = nullptr;             // of run_growing: what inputs without memory are
+
+    // Row-major.
+    TensorData input(size_t i) const { return values && (*values)[i].growing ? (*values)[i].growing->dense() : inputs[i]; }
+    plan::ChooseCapacity capacity(const plan::Plan& plan) const {
+        if (plan.growths.empty()) return {};
+        return [this, &plan](int64_t longest) { return capacity_for(longest, plan, *values); };
+    }
+    std::vector<TensorData> all_inputs() const { return all_but({}); }
+    // Of those that `growths` continue, what was given.
+    std::vector<TensorData> all_but(const std::vector<plan::Growth>& growths) const {
+        std::vector<TensorData> all;
+        for (size_t i = 0; i < inputs.size(); i++) {
+            const bool grows = std::ranges::find(growths, static_cast<int32_t>(i), &plan::Growth::input) != growths.end();
+            all.push_back(grows ? inputs[i] : input(i));
+        }
+        return all;
+    }
 };
 
 bool ProgramCache::fits(const Entry& entry, const Wanted& wanted) {
-    if (entry.key != wanted.key || !has_types_and_values(entry, wanted.inputs)) return false;
+    if (entry.key != wanted.key || !has_types_and_values(entry, wanted)) return false;
     for (size_t i = 0; i < wanted.inputs.size(); i++) {
         if (entry.types[i].extents() != wanted.inputs[i].shape()) return false;
     }
@@ -53,18 +72,20 @@ bool ProgramCache::fits(const Entry& entry, const Wanted& wanted) {
     });
 }
 
-bool ProgramCache::has_types_and_values(const Entry& entry, const std::vector<TensorData>& inputs) {
-    if (!std::ranges::equal(entry.types, inputs, {}, &TensorType::dtype, &TensorData::dtype)) return false;
+bool ProgramCache::has_types_and_values(const Entry& entry, const Wanted& wanted) {
+    if (entry.grows != (wanted.values != nullptr)) return false;
+    if (!std::ranges::equal(entry.types, wanted.inputs, {}, &TensorType::dtype, &TensorData::dtype)) return false;
     return std::ranges::all_of(entry.decided, [&](const auto& decided) {
-        return same_value(decided.second, inputs[static_cast<size_t>(decided.first)]);
+        return same_value(decided.second, wanted.input(static_cast<size_t>(decided.first)));
     });
 }
 
 std::list<ProgramCache::Entry>::iterator ProgramCache::resized(const Wanted& wanted) {
     static const std::map<std::string, int64_t> none;
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-        if (entry->key != wanted.key || !has_types_and_values(*entry, wanted.inputs)) continue;
-        if (!entry->session->resize(wanted.inputs, wanted.names ? *wanted.names : none)) continue;
+        if (entry->key != wanted.key || !has_types_and_values(*entry, wanted)) continue;
+        if (!entry->session->resize(wanted.inputs, wanted.names ? *wanted.names : none, wanted.capacity(entry->session->plan())))
+            continue;
         for (size_t i = 0; i < wanted.inputs.size(); i++) {
             const auto& shape = wanted.inputs[i].shape();
             entry->types[i].shape.assign(shape.begin(), shape.end());
@@ -74,13 +95,19 @@ std::list<ProgramCache::Entry>::iterator ProgramCache::resized(const Wanted& wan
     return entries_.end();
 }
 
+// Memory of a device is not the caller's.
+plan::PlanOptions ProgramCache::options(const Wanted& wanted, Progress* progress) const {
+    return {.donations = donations_, .grow = wanted.values && !engine_->kernels->device(), .progress = progress};
+}
+
 Result<std::shared_ptr<const runtime::Executable>> ProgramCache::compiled(const std::vector<TensorData>& inputs,
                                                                           const Specialise& specialise,
-                                                                          Progress* progress) {
+                                                                          const plan::PlanOptions& options) {
+    Progress* const progress = options.progress;
     auto graph = guarded("inference.broken", [&] { return specialise(inputs, progress); });
     if (!graph) return fail(std::move(graph.error()));
     if (auto fine = check(*graph, inputs); !fine) return fail(std::move(fine.error()));
-    auto executable = compile(*graph, *engine_, {.donations = donations_, .progress = progress});
+    auto executable = compile(*graph, *engine_, options);
     if (progress) progress->finish();
     if (!executable) return fail(std::move(executable.error()));
     const Diagnostics& notes = (*executable)->plan().notes;
@@ -105,23 +132,27 @@ ProgramSource source_of(const ProgramSource& source, const std::string& key, con
 
 Result<ProgramCache::Entry> ProgramCache::make(const Wanted& wanted, const Specialise& specialise,
                                                Progress* progress) {
-    const std::vector<TensorData>& inputs = wanted.inputs;
+    const std::vector<TensorData> inputs = wanted.all_inputs();
+    const plan::PlanOptions options = this->options(wanted, progress);
     if (auto going_on = begin_stage(progress, Stage::load, 1); !going_on) return fail(going_on.error());
     const ProgramSource source = wanted.names ? ProgramSource() : source_of(source_, wanted.key, inputs);
     const auto value_of = [&](size_t place, const std::string&) {
         return place < inputs.size() ? &inputs[place] : nullptr;
     };
-    auto kept = find_program(source, value_of, *engine_, {.donations = donations_});
+    auto kept = find_program(source, value_of, *engine_, options);
     if (auto going_on = step_done(progress); !going_on) return fail(going_on.error());
     Result<std::shared_ptr<const runtime::Executable>> executable =
-        kept ? std::move(kept->executable) : compiled(inputs, specialise, progress);
+        kept ? std::move(kept->executable) : compiled(inputs, specialise, options);
     if (!executable) return fail(std::move(executable.error()));
     std::vector<runtime::Block> blocks;
     if (const plan::Plan& plan = (*executable)->plan(); !kept && plan.tag == 0) {
-        blocks = keep_program(source, value_of, {*executable, plan.input_names, plan.output_names}, *engine_,
-                              {.donations = donations_});
+        blocks = keep_program(source, value_of, {*executable, plan.input_names, plan.output_names}, *engine_, options);
     }
-    Entry entry{.key = wanted.key, .types = {}, .decided = (*executable)->plan().decided, .session = nullptr};
+    Entry entry{.key = wanted.key,
+                .types = {},
+                .decided = (*executable)->plan().decided,
+                .grows = wanted.values != nullptr,
+                .session = nullptr};
     for (const TensorData& input : inputs)
         entry.types.push_back({input.dtype(), {input.shape().begin(), input.shape().end()}});
     entry.session =
@@ -182,10 +213,62 @@ Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const 
     return std::move(results->tensors);
 }
 
+Result<std::vector<Value>> ProgramCache::run_growing(const std::vector<Value>& inputs, const Specialise& specialise,
+                                                     Progress* progress, std::vector<runtime::LaunchTime>* profile) {
+    const bool is_growing = std::ranges::any_of(inputs, [](const Value& value) { return value.growing.has_value(); });
+    std::vector<TensorData> tensors;
+    if (is_growing) {
+        for (const Value& value : inputs) {
+            if (value.growing)
+                tensors.emplace_back(value.growing->dtype(), value.growing->shape(), nullptr, nullptr);
+            else if (value.tensor)
+                tensors.push_back(*value.tensor);
+        }
+    }
+    if (tensors.size() != inputs.size()) {
+        auto all = tensors_of(inputs);
+        if (!all) return fail(std::move(all.error()));
+        tensors = std::move(*all);
+    }
+    const std::string key;
+    auto results = run(Wanted{.key = key, .inputs = tensors, .values = &inputs}, specialise, progress, profile);
+    if (!results) return fail(std::move(results.error()));
+    std::vector<Value> values = values_of(std::move(results->tensors));
+    for (auto& [place, growing] : results->growing) values[place] = Value::of_growing(std::move(growing));
+    return values;
+}
+
 Result<ProgramCache::Results> ProgramCache::run(const Part& part, const std::vector<TensorData>& inputs,
                                                 const Specialise& specialise, Progress* progress,
                                                 std::vector<runtime::LaunchTime>* profile) {
     return run(Wanted{part.key, inputs, &part.names}, specialise, progress, profile);
+}
+
+Result<ProgramCache::Results> ProgramCache::run_in(runtime::Session& session, const Wanted& wanted, Progress* progress) {
+    const plan::Plan& plan = session.plan();
+    if (plan.growths.empty()) {
+        auto tensors = wanted.values ? session.run(wanted.all_inputs(), progress) : session.run(wanted.inputs, progress);
+        if (!tensors) return fail(std::move(tensors.error()));
+        return Results{std::move(*tensors), session.numbers().output_types, {}, plan.tag};
+    }
+    // What was last run may have had other memory.
+    if (!has_capacity(plan, session.numbers(), *wanted.values)) session.resize(wanted.inputs, {}, wanted.capacity(plan));
+    std::vector<TensorData> inputs = wanted.all_but(plan.growths);
+    auto growing = take_growing(plan, session.numbers(), *wanted.values, session.arena(), inputs);
+    if (!growing) return fail(std::move(growing.error()));
+    Results results{{}, session.numbers().output_types, {}, plan.tag};
+    try {
+        results.tensors = session.make_outputs();
+    } catch (const std::bad_alloc&) {
+        return runtime::out_of_memory(plan, session.numbers());
+    }
+    for (size_t g = 0; g < growing->size(); g++) {
+        const auto output = static_cast<size_t>(plan.growths[g].output);
+        results.tensors[output] = (*growing)[g].as_it_lies();
+        results.growing.emplace(output, std::move((*growing)[g]));
+    }
+    if (auto done = session.run(inputs, results.tensors, progress); !done) return fail(std::move(done.error()));
+    return results;
 }
 
 Result<ProgramCache::Results> ProgramCache::run(const Wanted& wanted, const Specialise& specialise, Progress* progress,
@@ -207,12 +290,13 @@ Result<ProgramCache::Results> ProgramCache::run(const Wanted& wanted, const Spec
     }
     runtime::Session& session = *entries_.front().session;
     session.set_profile(profile);
-    auto results = session.run(wanted.inputs, progress);
-    if (results) return Results{std::move(*results), session.numbers().output_types, session.plan().tag};
+    auto results = run_in(session, wanted, progress);
+    if (results) return results;
     const bool spoilt = !donations_.empty();  // inputs may be written over
     if (spoilt || results.error().front().code != "runtime.index_out_of_range") return fail(std::move(results.error()));
-    const auto graph = specialise(wanted.inputs, progress);
-    return fail(graph ? located(std::move(results.error()), *graph, wanted.inputs) : std::move(results.error()));
+    const std::vector<TensorData> inputs = wanted.all_inputs();
+    const auto graph = specialise(inputs, progress);
+    return fail(graph ? located(std::move(results.error()), *graph, inputs) : std::move(results.error()));
 }
 
 }  // namespace heddle::inference

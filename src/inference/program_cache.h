@@ -10,6 +10,7 @@
 
 #include "inference/engine.h"
 #include "inference/kept_program.h"
+#include "inference/value.h"
 
 namespace heddle::inference {
 
@@ -45,6 +46,12 @@ public:
                                         const Specialise& specialise, Progress* progress = nullptr,
                                         std::vector<runtime::LaunchTime>* profile = nullptr);
 
+    // The same, with results that grow in the memory of inputs which were results before (growing_run.h), where programs have such
+    // ones. Code onnx.step: an input is a list.
+    Result<std::vector<Value>> run_growing(const std::vector<Value>& inputs, const Specialise& specialise,
+                                           Progress* progress = nullptr,
+                                           std::vector<runtime::LaunchTime>* profile = nullptr);
+
     // A part of a program (staged_model.h). Its graph follows from the numbers of `names`, too, which it holds as sizes;
     // a program for others is made for these where it can be. Such programs are not kept on disk.
     struct Part {
@@ -54,6 +61,7 @@ public:
     struct Results {
         std::vector<TensorData> tensors;
         std::vector<TensorType> types;  // of these, with the sizes' origins
+        std::map<size_t, runtime::Growing> growing;  // of run_growing, by their places: those without memory of their own
         int64_t tag = 0;                // of the graph that gave them
     };
     Result<Results> run(const Part& part, const std::vector<TensorData>& inputs, const Specialise& specialise,
@@ -72,19 +80,23 @@ private:
         std::string key;
         std::vector<TensorType> types;
         std::map<int32_t, TensorData> decided;  // as in plan.h
+        bool grows = false;                     // of run_growing
         std::unique_ptr<runtime::Session> session;
     };
     struct Wanted;  // what is run
     static bool fits(const Entry& entry, const Wanted& wanted);
-    static bool has_types_and_values(const Entry& entry, const std::vector<TensorData>& inputs);
+    static bool has_types_and_values(const Entry& entry, const Wanted& wanted);
     // An entry that is one for these inputs now; the end: none can be.
     std::list<Entry>::iterator resized(const Wanted& wanted);
+    plan::PlanOptions options(const Wanted& wanted, Progress* progress) const;
     Result<std::shared_ptr<const runtime::Executable>> compiled(const std::vector<TensorData>& inputs,
-                                                                const Specialise& specialise, Progress* progress);
+                                                                const Specialise& specialise,
+                                                                const plan::PlanOptions& options);
     Result<Entry> make(const Wanted& wanted, const Specialise& specialise, Progress* progress);
     Result<Results> run(const Wanted& wanted, const Specialise& specialise, Progress* progress,
                         std::vector<runtime::LaunchTime>* profile);
 
+    static Result<Results> run_in(runtime::Session& session, const Wanted& wanted, Progress* progress);
     void make_room();
 
     std::shared_ptr<Engine> engine_;

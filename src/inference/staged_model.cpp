@@ -318,7 +318,7 @@ Result<StagedGraph::Continuation*> StagedGraph::run_stage(Continuation& at, Name
         if (!results) return fail(std::move(results.error()));
         const StageEnd& end = ends_[static_cast<size_t>(results->tag - 1)];
         for (size_t i = 0; i < end.results.size(); i++)
-            values[end.results[i]] = {std::move(results->tensors[i]), nullptr, std::move(results->types[i].shape)};
+            values[end.results[i]] = {std::move(results->tensors[i]), nullptr, {}, std::move(results->types[i].shape)};
         return end.next;
     }
 }
@@ -403,25 +403,6 @@ Result<Graph> StagedGraph::end_stage(Continuation& at, onnx::ImportedStage stage
 }
 
 // ---- the model
-
-Result<std::vector<TensorData>> tensors_of(const std::vector<Value>& values) {
-    std::vector<TensorData> tensors;
-    for (const Value& value : values) {
-        if (!value.tensor)
-            return fail({.code = "onnx.step",
-                         .summary = "an input is a list",
-                         .expected = "a tensor",
-                         .reason = "one graph takes tensors alone"});
-        tensors.push_back(*value.tensor);
-    }
-    return tensors;
-}
-
-std::vector<Value> values_of(std::vector<TensorData> tensors) {
-    std::vector<Value> values;
-    for (TensorData& tensor : tensors) values.push_back(Value::of(std::move(tensor)));
-    return values;
-}
 
 bool needs_stages(const Diagnostics& problems) {
     return std::ranges::any_of(problems, [](const Diagnostic& problem) {

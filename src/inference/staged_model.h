@@ -14,24 +14,12 @@
 
 #include "frontends/onnx/import.h"
 #include "inference/program_cache.h"
+#include "inference/value.h"
 
 namespace heddle::inference {
 
-// What a name stands for while a model runs.
-struct Value {
-    std::optional<TensorData> tensor;
-    std::shared_ptr<const std::vector<Value>> list;  // neither: an optional that is not there
-    std::vector<Size> sizes;  // of the tensor's dimensions, with origins; empty: nothing is known of them
-
-    static Value of(TensorData data) { return {.tensor = std::move(data), .list = nullptr, .sizes = {}}; }
-    static Value of_list(std::vector<Value> elements) {
-        return {.tensor = {}, .list = std::make_shared<const std::vector<Value>>(std::move(elements)), .sizes = {}};
-    }
-};
+// What names stand for while a model runs; none of them grows.
 using NamedValues = std::map<std::string, Value>;
-std::vector<Value> values_of(std::vector<TensorData> tensors);
-// Code onnx.step: one is no tensor.
-Result<std::vector<TensorData>> tensors_of(const std::vector<Value>& values);
 
 struct RunWatch {
     Progress* progress = nullptr;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "plan/donation.h"
+#include "plan/growth.h"
 #include "plan/kernel_former.h"
 #include "plan/memory.h"
 #include "support/progress.h"
@@ -35,14 +36,22 @@ public:
         if (options_.passes) options_.passes(system_);
         if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
         limit_buffers(system_, target_.maximum_buffers);
+        if (options_.grow && options_.donations.empty()) find_growths();
         partition_ = fuse(system_, target_, {.fuse = options_.fuse, .apart = attempt_.apart});
         if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
         const auto kernels = static_cast<int64_t>(partition_.kernels.size());
         if (auto wanted = begin_stage(options_.progress, Stage::plan, kernels); !wanted) return fail(wanted.error());
         kept_ = kept_steps(system_);
         maps_ = choose_storage(system_, partition_, kept_);
+        for (const GrowingTensor& growing : growing_) {
+            for (TensorIndex t : {growing.output, growing.input})
+                maps_[static_cast<size_t>(t)] = with_capacity(system_.tensor(t).shape, growing.dimension, capacity_);
+        }
         plan_.target = target_;
-        if (graph_.facts) plan_.names = graph_.dimension_names;
+        if (graph_.facts) {
+            plan_.names = graph_.dimension_names;
+            if (!growing_.empty()) plan_.names[plan_.capacity] = capacity_.number();
+        }
         name_interface();
         find_users();
         find_takeovers();
@@ -69,6 +78,26 @@ private:
             plan_.output_types.push_back(graph_.tensor(t).type);
             plan_.output_names.push_back(graph_.tensor(t).name);
         }
+    }
+
+    // Outputs and inputs that are of one memory, and what they all have places for: a name that is none of the graph's.
+    void find_growths() {
+        growing_ = take_out_growths(system_, graph_);
+        int64_t longest = 0;
+        for (const auto& [output, input, dimension] : growing_) {
+            const auto place = [](const std::vector<TensorIndex>& list, TensorIndex t) {
+                return static_cast<int32_t>(std::ranges::find(list, t) - list.begin());
+            };
+            const int32_t to = place(system_.outputs, output), from = place(system_.inputs, input);
+            plan_.growths.push_back({to, from, static_cast<int32_t>(dimension)});
+            input_of_[input] = from;
+            output_of_[output] = to;
+            longest = std::max(longest, system_.tensor(output).shape[dimension].number());
+        }
+        if (growing_.empty()) return;
+        plan_.capacity = "capacity";
+        while (graph_.dimension_names.contains(plan_.capacity)) plan_.capacity += "'";
+        capacity_ = named_size(plan_.capacity, capacity_for(longest));
     }
 
     // An input whose value is known is read as the constant that it is.
@@ -537,6 +566,8 @@ private:
     Partition& partition_;
     std::vector<KeptSteps> kept_;  // by tensor
     std::vector<std::optional<StorageMap>> maps_;
+    std::vector<GrowingTensor> growing_;
+    Size capacity_;  // of what grows
     std::vector<int32_t> buffer_of_;
     std::map<TensorIndex, int32_t> input_of_, output_of_, pending_inputs_;
     std::map<TensorIndex, TensorIndex> taken_over_;   // outputs in the memory of inputs

@@ -69,24 +69,29 @@ private:
         const auto value = [&](const schedules::Number& number) {
             return number.launch ? launch.numbers[static_cast<size_t>(number.value)] : Size(number.value);
         };
-        struct Digit {
-            Size divisor, count;
-        };
         std::vector<Digit> digits;
         for (const auto& axis : tree.tasks) {
             claim_not_negative(value(axis.step) - 1, "steps of tasks " + of);
             claim_not_negative(value(axis.step) * value(axis.count) - value(axis.extent), "tasks cover their axis " + of);
             digits.push_back({value(axis.divisor), value(axis.count)});
         }
-        // As they stand here: an axis of one task is not cut, wherever its digit is.
-        std::erase_if(digits, [](const Digit& digit) { return digit.count.same_as(1); });
-        std::ranges::stable_sort(digits, {}, [](const Digit& digit) { return digit.divisor.number(); });
-        Size next = 1;
-        for (const Digit& digit : digits) {
-            claim_equal(digit.divisor, next, "a divisor of tasks " + of);
-            next *= digit.count;
+        const bool ordered = are_digits(digits, launch.tasks);
+        claim(ordered, "numbers of tasks that have a digit for each axis " + of, launch.tasks, "digits ==");
+    }
+
+    struct Digit {
+        Size divisor, count;
+    };
+    // Whether they stand in an order in which each divisor is the product of the counts before; all of these are the tasks.
+    static bool are_digits(std::vector<Digit> left, const Size& tasks, const Size& before = 1) {
+        if (left.empty()) return before.same_as(tasks);
+        for (size_t i = 0; i < left.size(); i++) {
+            if (!left[i].divisor.same_as(before)) continue;
+            std::vector<Digit> others = left;
+            others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+            if (are_digits(std::move(others), tasks, before * left[i].count)) return true;
         }
-        claim_equal(next, launch.tasks, "the tasks " + of);
+        return false;
     }
 
     const Plan& plan_;

@@ -54,9 +54,7 @@ public:
             hint_strides_.insert(hint_strides_.begin(), hint_stride);
         for (const Run& run : runs_) {
             const bool is_last = &run == &runs_.back();
-            const Size most = maximum(run.before, run.after);  // where it is named, many at some sizes
-            const int64_t inside = is_last ? many : rows,
-                          side = is_last && (most.named() || most.number() >= many / 8) ? many : few;
+            const int64_t inside = is_last ? many : rows, side = is_last && may_be_many(run) ? many : few;
             tensor.dimensions.push_back({run.inside, run.stride, run.before, run.after});
             inside_.push_back(add_axis(run.inside, inside));
             all_.push_back(add_axis(run.all(), inside));
@@ -78,6 +76,13 @@ public:
     }
 
 private:
+    // At some sizes, whatever they are here: who checks a plan makes the same ones, and need not know its sizes' classes.
+    static bool may_be_many(const Run& run) {
+        const auto origin = [](const Size& size) { return size.named() ? size.origin() : Origin::of_constant(size.number()); };
+        const OriginPointer most = Origin::of(Origin::Kind::maximum, origin(run.before), origin(run.after));
+        return !most->is_constant() || most->constant_value() >= many / 8;
+    }
+
     sched::AxisId add_axis(const Size& extent, int64_t hint) {
         return kernel_.add_axis({.extent = extent, .named = true, .hint = hint});
     }

@@ -91,6 +91,7 @@ void KernelFormer::add_buffer(TensorIndex t) {
     StorageMap hint_map = map;
     const std::vector<int64_t> hint_shape = request_.hint_shape(t);
     hint_map.extent.assign(hint_shape.begin(), hint_shape.end());
+    hint_map.room.assign(hint_shape.size(), 0);
     auto strides = map.strides(), hint_strides = hint_map.strides();
     std::vector<int64_t> hints;
     auto view = view_of(t, map);

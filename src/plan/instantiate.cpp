@@ -22,6 +22,7 @@ void visit_sizes(Plan& plan, const Visit& visit) {
         each(buffer.storage.extent);
         each(buffer.storage.margin_before);
         each(buffer.storage.margin_after);
+        each(buffer.storage.room);
     }
     for (Batch& batch : plan.run) {
         for (Launch& launch : batch) {

@@ -35,6 +35,7 @@ Numbers::Numbers(const Plan& plan)
       output_types(plan.output_types),
       workspace_bytes(plan.workspace_bytes),
       scratch_bytes(plan.scratch_bytes),
+      capacity(plan.growths.empty() ? 0 : plan.capacity_of(plan.growths.front()).number()),
       run(plan.run) {
     for (const Buffer& buffer : plan.buffers) {
         bytes.push_back(buffer.bytes.number());
@@ -55,6 +56,12 @@ bool Numbers::operator==(const Numbers& other) const {
 SizedPlan::SizedPlan(const Plan& plan) : plan_(plan) {
     for (const auto& [name, number] : plan.names) program_.place_of_name(name);
     inputs_ = extents_of(plan.input_types);
+    for (const Growth& growth : plan.growths) {
+        const auto& shape = plan.output_types[static_cast<size_t>(growth.output)].shape;
+        lengths_.push_back(program_.place_of(shape[static_cast<size_t>(growth.dimension)]));
+    }
+    if (!plan.growths.empty()) capacity_ = program_.place_of_name(plan.capacity);
+    length_steps_ = program_.steps().size();
     if (plan.facts) {
         for (const SizeFact& fact : plan.facts->list()) facts_.push_back({program_.place_of(fact.size), fact.relation});
     }
@@ -119,8 +126,14 @@ bool SizedPlan::take_names(std::span<const TensorData> inputs, const std::map<st
     return true;
 }
 
+void SizedPlan::take_capacity(const ChooseCapacity& capacity) {
+    int64_t longest = 0;
+    for (int32_t place : lengths_) longest = std::max(longest, values_[static_cast<size_t>(place)]);
+    if (capacity && capacity_ >= 0) values_[static_cast<size_t>(capacity_)] = capacity(longest);
+}
+
 bool SizedPlan::holds(std::span<const TensorData> inputs) {
-    if (!program_.run(values_, 0, fact_steps_)) return false;
+    if (!program_.run(values_, length_steps_, fact_steps_)) return false;
     const bool fits = std::ranges::all_of(inputs_, [&](const Extent& extent) {
         const int64_t value = extent.place < 0 ? extent.number : values_[static_cast<size_t>(extent.place)];
         return value == inputs[extent.tensor].shape()[extent.dimension];
@@ -154,11 +167,15 @@ void SizedPlan::place(Numbers& numbers) {
         numbers.scratch_bytes = std::max(numbers.scratch_bytes, values_[static_cast<size_t>(entry.place)]);
 }
 
-bool SizedPlan::resize(Numbers& numbers, std::span<const TensorData> inputs, const std::map<std::string, int64_t>& given) {
-    if (!take_names(inputs, given) || !holds(inputs)) return false;
+bool SizedPlan::resize(Numbers& numbers, std::span<const TensorData> inputs, const std::map<std::string, int64_t>& given,
+                       const ChooseCapacity& capacity) {
+    if (!take_names(inputs, given) || !program_.run(values_, 0, length_steps_)) return false;
+    take_capacity(capacity);
+    if (!holds(inputs)) return false;
     if (!program_.run(values_, fact_steps_, program_.steps().size()) || !is_sensible()) return false;
     for (const auto& [name, number] : given) numbers.names[name] = number;
     for (const auto& [name, place] : program_.names()) numbers.names[name] = values_[static_cast<size_t>(place)];
+    if (capacity_ >= 0) numbers.capacity = values_[static_cast<size_t>(capacity_)];
     const auto set_types = [&](std::vector<TensorType>& types, const std::vector<Extent>& extents) {
         for (const Extent& extent : extents) {
             Size& size = types[extent.tensor].shape[extent.dimension];

@@ -2,6 +2,7 @@
 // expressions, without a search. The plan itself stays as it is.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -43,8 +44,12 @@ struct Numbers {
     std::vector<TensorType> input_types, output_types;  // with sizes' origins
     std::vector<int64_t> bytes, base, offset;           // by buffer
     int64_t workspace_bytes = 0, scratch_bytes = 0;
+    int64_t capacity = 0;  // of what growths have places for; 0: there are none
     LaunchNumbers run;
 };
+
+// How many places memory that grows should have, for the longest tensor in it.
+using ChooseCapacity = std::function<int64_t(int64_t longest)>;
 
 // A plan that holds for more sizes than those it was made for; it outlives this.
 class SizedPlan {
@@ -52,9 +57,10 @@ public:
     explicit SizedPlan(const Plan& plan);
 
     // Gives the numbers, which are those of the plan for some sizes, what they are for inputs of these shapes and for `given`
-    // names. False, and nothing is changed, where shapes do not fit together, or what the plan follows from does not hold for
-    // them, or a number is beyond 64 bits.
-    bool resize(Numbers& numbers, std::span<const TensorData> inputs, const std::map<std::string, int64_t>& given = {});
+    // names, and the capacity that is chosen. False, and nothing is changed, where shapes do not fit together, or what the plan
+    // follows from does not hold for them, or a number is beyond 64 bits.
+    bool resize(Numbers& numbers, std::span<const TensorData> inputs, const std::map<std::string, int64_t>& given = {},
+                const ChooseCapacity& capacity = {});
 
 private:
     struct Fact {
@@ -77,6 +83,7 @@ private:
     std::vector<Extent> extents_of(const std::vector<TensorType>& types);
     void note_launches();
     bool take_names(std::span<const TensorData> inputs, const std::map<std::string, int64_t>& given);
+    void take_capacity(const ChooseCapacity& capacity);
     bool holds(std::span<const TensorData> inputs);
     bool is_sensible() const;
     void set(std::vector<int64_t>& table, const Entries& entries) const;
@@ -86,7 +93,9 @@ private:
     SizeProgram program_;
     std::vector<Extent> inputs_, outputs_;
     std::vector<Fact> facts_;
-    size_t fact_steps_ = 0;  // of the program: shapes and facts come first
+    size_t length_steps_ = 0, fact_steps_ = 0;  // of the program: shapes and lengths of what grows come first, then facts
+    std::vector<int32_t> lengths_;              // places of these lengths
+    int32_t capacity_ = -1;                     // and of what there is room for
     Entries bytes_, base_, launches_, scratch_;
     int64_t least_scratch_ = 0;  // that launches need for any sizes
     std::vector<int64_t> values_, rooms_;

@@ -39,7 +39,7 @@ std::unexpected<Diagnostics> broken(std::string what, const Buffer& buffer, cons
 std::optional<int64_t> elements(const StorageMap& map, const std::vector<Size>& sizes) {
     const size_t rank = sizes.size();
     if (map.extent.size() != rank || map.order.size() != rank || map.margin_before.size() != rank ||
-        map.margin_after.size() != rank)
+        map.margin_after.size() != rank || map.room.size() != rank)
         return std::nullopt;
     std::set<int32_t> dimensions(map.order.begin(), map.order.end());
     if (rank > 0 && (dimensions.size() != rank || *dimensions.begin() != 0 ||
@@ -48,7 +48,7 @@ std::optional<int64_t> elements(const StorageMap& map, const std::vector<Size>& 
     constexpr int64_t most = int64_t(1) << 48;  // far from where sums of products overflow
     int64_t all = 1, nonzero = 1;               // strides are products without what is outside, which may be empty
     for (size_t d = 0; d < rank; d++) {
-        const int64_t parts[] = {map.extent[d], map.margin_before[d], map.margin_after[d]};
+        const int64_t parts[] = {map.extent[d], map.margin_before[d], map.margin_after[d], map.room[d]};
         int64_t extent = 0;
         for (int64_t part : parts) {
             if (part < 0 || part > most) return std::nullopt;
@@ -111,6 +111,12 @@ Result<void> verify_storage(const Buffer& buffer) {
     return {};
 }
 
+bool grows(const Plan& plan, const Buffer& buffer) {
+    return std::ranges::any_of(plan.growths, [&](const Growth& growth) {
+        return buffer.index == (buffer.kind == Buffer::Kind::input ? growth.input : growth.output);
+    });
+}
+
 // Whether what is given from outside is of the buffer's type.
 Result<void> verify_given(const Plan& plan, const Buffer& buffer) {
     if (buffer.kind == Buffer::Kind::constant) {
@@ -123,7 +129,9 @@ Result<void> verify_given(const Plan& plan, const Buffer& buffer) {
     if (buffer.index < 0 || buffer.index >= static_cast<int32_t>(types.size()))
         return broken("a buffer is an input or output that the plan does not have", buffer);
     const TensorType type = stored_type(types[static_cast<size_t>(buffer.index)]);
-    if (type.dtype != buffer.dtype || numbers_of(type.shape) != numbers_of(buffer.storage.extent) || !buffer.storage.is_row_major())
+    StorageMap dense = buffer.storage;
+    if (grows(plan, buffer)) dense.room.assign(dense.room.size(), 0);
+    if (type.dtype != buffer.dtype || numbers_of(type.shape) != numbers_of(buffer.storage.extent) || !dense.is_row_major())
         return broken("an input or output does not lie as its owner sees it", buffer, ", " + type.text());
     return {};
 }
@@ -297,6 +305,42 @@ Result<void> verify_donations(const Plan& plan) {
     return {};
 }
 
+const Buffer* buffer_of(const Plan& plan, Buffer::Kind kind, int32_t index) {
+    const auto found = std::ranges::find_if(
+        plan.buffers, [&](const Buffer& buffer) { return buffer.kind == kind && buffer.index == index; });
+    return found == plan.buffers.end() ? nullptr : &*found;
+}
+
+// Whether the input is the output's begin along the dimension, in one memory: with as many places in all.
+bool is_begin(const Plan& plan, const Growth& growth) {
+    const TensorType from = stored_type(plan.input_types[static_cast<size_t>(growth.input)]);
+    const Buffer& to = *buffer_of(plan, Buffer::Kind::output, growth.output);
+    const auto d = static_cast<size_t>(growth.dimension);
+    StorageMap begin = to.storage;
+    if (growth.dimension < 0 || d >= from.shape.size() || from.shape.size() != begin.extent.size() || from.dtype != to.dtype)
+        return false;
+    begin.room[d] = begin.extent[d].number() + begin.room[d].number() - from.shape[d].number();
+    begin.extent[d] = from.shape[d].number();
+    const Buffer* read = buffer_of(plan, Buffer::Kind::input, growth.input);  // null: nothing reads it
+    const auto lies_so = [&](const StorageMap& map) { return numbers_of(map.strides()) == numbers_of(begin.strides()); };
+    return begin.room[d] >= to.storage.room[d].number() && numbers_of(begin.extent) == numbers_of(from.shape) &&
+           (!read || lies_so(read->storage));
+}
+
+// That launches write only what is behind the input is how they were made (growth.h), and not checked here.
+Result<void> verify_growths(const Plan& plan) {
+    std::set<int32_t> outputs, inputs;
+    for (const Growth& growth : plan.growths) {
+        const auto [output, input, dimension] = growth;
+        const bool exist = output >= 0 && static_cast<size_t>(output) < plan.output_types.size() && input >= 0 &&
+                           static_cast<size_t>(input) < plan.input_types.size();
+        if (!exist || !outputs.insert(output).second || !inputs.insert(input).second || plan.input_below(output) >= 0 ||
+            !is_begin(plan, growth))
+            return broken("an output does not grow as its input lies", "output", std::to_string(output));
+    }
+    return {};
+}
+
 bool of_session(const Buffer& buffer) {
     return buffer.first >= 0 && buffer.kind == Buffer::Kind::workspace;
 }
@@ -362,6 +406,19 @@ int64_t Plan::most_live_bytes() const {
         most = std::max(most, live);
     }
     return most;
+}
+
+const Growth* Plan::growth_of(int32_t output) const {
+    const auto found = std::ranges::find(growths, output, &Growth::output);
+    return found == growths.end() ? nullptr : &*found;
+}
+
+Size Plan::capacity_of(const Growth& growth) const {
+    const auto buffer = std::ranges::find_if(buffers, [&](const Buffer& b) {
+        return b.kind == Buffer::Kind::output && b.index == growth.output;
+    });
+    const auto d = static_cast<size_t>(growth.dimension);
+    return buffer->storage.extent[d] + buffer->storage.room[d];
 }
 
 int32_t Plan::input_below(int32_t output) const {
@@ -439,6 +496,7 @@ Result<void> verify(const Plan& plan) {
     }
     if (auto fine = verify_prepared(plan); !fine) return fine;
     if (auto fine = verify_donations(plan); !fine) return fine;
+    if (auto fine = verify_growths(plan); !fine) return fine;
     if (auto fine = verify_lifetimes(plan); !fine) return fine;
     for (size_t i = 0; i < plan.buffers.size(); i++) {
         if (auto fine = verify_inside(plan, plan.buffers[i]); !fine) return fine;

@@ -82,6 +82,14 @@ struct Donation {
     bool operator==(const Donation&) const = default;
 };
 
+// An output that is what an input has and more behind it, along one dimension: a cache that grows. Both lie in one memory, with
+// room behind; a run writes only what is new (growth.h).
+struct Growth {
+    int32_t output = -1, input = -1;  // of the graph's
+    int32_t dimension = -1;
+    bool operator==(const Growth&) const = default;
+};
+
 struct Plan {
     std::vector<std::shared_ptr<const schedules::Tree>> trees;  // no two have the same key
     std::vector<std::string> keys;
@@ -91,11 +99,13 @@ struct Plan {
     std::vector<TensorType> input_types, output_types;  // of the graph; buffers hold complex tensors as reals
     std::vector<std::string> input_names, output_names;
     std::vector<Donation> donations;
+    std::vector<Growth> growths;
     std::map<int32_t, TensorData> decided;  // by input, as reals: the value for which alone the plan holds
     // The names that sizes speak of, with their values now, and what the values must have in common with those that the
     // plan was made for; nothing: it holds for its numbers alone. Not in the text.
     std::map<std::string, int64_t> names;
     std::optional<SizeFacts> facts;
+    std::string capacity;  // of the names, what growths have places for; empty: there is none
     int64_t tag = 0;  // the graph's
     int64_t workspace_bytes = 0, scratch_bytes = 0;
     Target target;
@@ -111,6 +121,8 @@ struct Plan {
     int64_t layout_launches() const;                   // of `run`: batches of nothing but layout
     int64_t most_live_bytes() const;                   // the lower bound of workspace memory
     int64_t prepared_bytes() const;                    // of all prepared buffers
+    const Growth* growth_of(int32_t output) const;     // null: it has memory of its own
+    Size capacity_of(const Growth& growth) const;      // places along its dimension
     int32_t input_below(int32_t output) const;         // whose memory the output takes over; -1: none
     bool is_in_place(const Donation& donation) const;  // else the output is made elsewhere, and copied at the end
 };
@@ -118,6 +130,7 @@ struct Plan {
 struct PlanOptions {
     bool fuse = true;                      // false: every equation a kernel of its own
     std::vector<Donation> donations = {};  // donation.h chooses outputs for inputs
+    bool grow = false;                     // outputs that are inputs and more behind grow in their memory, where they can
     std::vector<equations::StoringChoice> storing = {};  // against what costs say. Code equations.choice
     bool keep_all = false;  // every buffer keeps memory of its own, so that all can be looked at afterwards
     // Steps on the way, which tests break: what is done to equations before fusion (null: nothing), and to a kernel.

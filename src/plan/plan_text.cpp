@@ -47,6 +47,9 @@ std::string map_text(const StorageMap& map) {
         text += fmt::format("{}{}: {} {}", separator, d, size_text(map.margin_before[d]), size_text(map.margin_after[d]));
         separator = ", ";
     }
+    for (size_t d = 0; d < map.extent.size(); d++) {
+        if (!is_zero(map.room[d])) text += fmt::format(" room {}: {}", d, size_text(map.room[d]));
+    }
     return text;
 }
 
@@ -117,6 +120,8 @@ std::string print(const Plan& plan) {
     interface("input", plan.input_names, plan.input_types,
               [&](int32_t input) { return plan.decided.contains(input) ? " decided" : ""; });
     interface("output", plan.output_names, plan.output_types, [&](int32_t output) {
+        if (const Growth* growth = plan.growth_of(output))
+            return fmt::format(" grows input {} along {} to {}", growth->input, growth->dimension, quoted_text(plan.capacity));
         const int32_t input = plan.input_below(output);
         return input < 0 ? "" : fmt::format(" in input {}", input);
     });
@@ -149,8 +154,13 @@ std::string summary(const Plan& plan) {
                             quoted_text(plan.input_names[static_cast<size_t>(donation.input)]),
                             plan.is_in_place(donation) ? "" : ", copied there at the end");
     }
+    for (const Growth& growth : plan.growths) {
+        text += fmt::format("output {} grows behind input {} along dimension {}\n",
+                            quoted_text(plan.output_names[static_cast<size_t>(growth.output)]),
+                            quoted_text(plan.input_names[static_cast<size_t>(growth.input)]), growth.dimension);
+    }
     for (const Buffer& b : plan.buffers) {
-        if (b.packed.empty() && b.storage.is_row_major()) continue;
+        if (b.packed.empty() && (b.storage.is_row_major() || b.storage.has_room())) continue;
         text += fmt::format("{} buffer {}: {}\n", names::kinds[static_cast<size_t>(b.kind)], quoted_text(b.name),
                             b.packed.empty() ? map_text(b.storage) : "packed " + quoted_text(b.packed));
     }

@@ -105,6 +105,13 @@ private:
             if (reader_.take("in")) {
                 reader_.expect("input");
                 plan_.donations.push_back({static_cast<int32_t>(plan_.output_names.size()) - 1, index()});
+            } else if (reader_.take("grows")) {
+                reader_.expect("input");
+                const int32_t input = index();
+                reader_.expect("along");
+                plan_.growths.push_back({static_cast<int32_t>(plan_.output_names.size()) - 1, input, index()});
+                reader_.expect("to");
+                plan_.capacity = reader_.text("a name of a size");
             }
         } else if (reader_.take("sizes")) {
             names();
@@ -258,16 +265,26 @@ private:
         } else {
             for (const char* word : {"row", "-", "major"}) reader_.expect(word);
         }
-        if (!reader_.take("margins")) return map;
-        do {
-            if (reader_.peek().integer >= static_cast<int64_t>(map.extent.size())) reader_.error("a dimension");
-            const auto dimension = static_cast<size_t>(natural());
-            reader_.expect(":");
-            if (reader_.failed()) break;
-            map.margin_before[dimension] = size();
-            map.margin_after[dimension] = size();
-        } while (reader_.take(","));
+        if (reader_.take("margins")) {
+            do {
+                const auto d = dimension(map);
+                if (reader_.failed()) break;
+                map.margin_before[d] = size();
+                map.margin_after[d] = size();
+            } while (reader_.take(","));
+        }
+        if (reader_.take("room")) {
+            const auto d = dimension(map);
+            if (!reader_.failed()) map.room[d] = size();
+        }
         return map;
+    }
+
+    size_t dimension(const StorageMap& map) {
+        if (reader_.peek().integer >= static_cast<int64_t>(map.extent.size())) reader_.error("a dimension");
+        const auto dimension = static_cast<size_t>(natural());
+        reader_.expect(":");
+        return dimension;
     }
 
     void launch(std::vector<Batch>& batches) {

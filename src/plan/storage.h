@@ -14,19 +14,22 @@
 
 namespace heddle::plan {
 
-// A linear map from coordinates to elements: offset + sum coordinate * stride. Row-major without margins is one value.
+// A linear map from coordinates to elements: offset + sum coordinate * stride. Row-major without margins and room is one
+// value.
 struct StorageMap {
     std::vector<int32_t> order;  // dimensions, outermost first
     std::vector<Size> extent;
     std::vector<Size> margin_before, margin_after;
+    std::vector<Size> room;  // elements behind a dimension that are nobody's yet: a tensor that grows (growth.h)
     double filling = 0;
 
     static StorageMap row_major(std::vector<Size> shape);
     bool is_row_major() const;
     bool has_margins() const;
+    bool has_room() const;
     std::vector<Size> strides() const;  // by dimension
     Size offset() const;                // of coordinate zero
-    Size elements() const;              // margins included
+    Size elements() const;              // margins and room included
     std::string text() const;              // "order 0 2 3 1 margins 2: 1 1, 3: 1 1 filling 0"; "row-major"
     bool operator==(const StorageMap& other) const = default;
 };

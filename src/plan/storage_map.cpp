@@ -14,6 +14,7 @@ StorageMap StorageMap::row_major(std::vector<Size> shape) {
     std::iota(map.order.begin(), map.order.end(), 0);
     map.margin_before.assign(shape.size(), 0);
     map.margin_after.assign(shape.size(), 0);
+    map.room.assign(shape.size(), 0);
     map.extent = std::move(shape);
     return map;
 }
@@ -24,6 +25,10 @@ bool StorageMap::has_margins() const {
            std::any_of(margin_after.begin(), margin_after.end(), positive);
 }
 
+bool StorageMap::has_room() const {
+    return std::ranges::any_of(room, [](const Size& behind) { return !behind.same_as(0); });
+}
+
 bool StorageMap::is_row_major() const {
     // Dimensions of extent one may stand anywhere.
     int32_t last = -1;
@@ -32,7 +37,7 @@ bool StorageMap::is_row_major() const {
         if (d < last) return false;
         last = d;
     }
-    return !has_margins();
+    return !has_margins() && !has_room();
 }
 
 std::vector<Size> StorageMap::strides() const {
@@ -41,7 +46,7 @@ std::vector<Size> StorageMap::strides() const {
     for (size_t i = order.size(); i-- > 0;) {
         size_t d = static_cast<size_t>(order[i]);
         result[d] = stride;
-        stride *= extent[d] + margin_before[d] + margin_after[d];
+        stride *= extent[d] + margin_before[d] + margin_after[d] + room[d];
     }
     return result;
 }
@@ -55,7 +60,7 @@ Size StorageMap::offset() const {
 
 Size StorageMap::elements() const {
     Size n = 1;
-    for (size_t d = 0; d < extent.size(); d++) n *= extent[d] + margin_before[d] + margin_after[d];
+    for (size_t d = 0; d < extent.size(); d++) n *= extent[d] + margin_before[d] + margin_after[d] + room[d];
     return n;
 }
 
@@ -63,6 +68,9 @@ std::string StorageMap::text() const {
     if (is_row_major()) return "row-major";
     std::string text = "order";
     for (int32_t d : order) text += fmt::format(" {}", d);
+    for (size_t d = 0; d < extent.size(); d++) {
+        if (!room[d].same_as(0)) text += fmt::format(" room {}: {}", d, room[d].number());
+    }
     if (!has_margins()) return text;
     const char* separator = " margins ";
     for (size_t d = 0; d < extent.size(); d++) {

@@ -47,6 +47,7 @@ std::string validity_text(const Plan& plan) {
     std::string text;
     const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
     for (const auto& [name, value] : plan.names) {
+        if (name == plan.capacity) continue;  // any that is enough
         const SizeClass sizes = size_class(value);
         add(sizes.least == sizes.most ? fmt::format("{} == {}", name, value)
                                       : fmt::format("{} <= {} <= {}", sizes.least, name, sizes.most));

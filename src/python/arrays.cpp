@@ -148,6 +148,14 @@ Array array_of(nb::handle given, const std::string& name) {
     return array;
 }
 
+std::optional<runtime::Growing> growing_of(nb::handle object) {
+    nb::ndarray<nb::ro, nb::device::cpu> array;
+    if (!nb::ndarray_check(object) || foreign_type(object) || !nb::try_cast(object, array)) return std::nullopt;
+    const auto dtype = dtype_of_dlpack(array.dtype());
+    if (!dtype) return std::nullopt;
+    return runtime::find_growing(array.data(), *dtype, {array.shape_ptr(), array.ndim()}, {array.stride_ptr(), array.ndim()});
+}
+
 void check_writable(nb::handle object, const TensorData& tensor, const std::string& name) {
     const bool is_array = nb::isinstance(object, nb::module_::import_("numpy").attr("ndarray"));
     const auto is = [&](const char* flag) { return nb::cast<bool>(object.attr("flags").attr(flag)); };
@@ -170,23 +178,39 @@ void check_writable(nb::handle object, const TensorData& tensor, const std::stri
             .params = {{"input", name}}}});
 }
 
-nb::object to_python(const TensorData& tensor) {
-    auto* kept = new TensorData(tensor);
-    nb::capsule owner(kept, [](void* pointer) noexcept { delete static_cast<TensorData*>(pointer); });
+namespace {
+
+// Elements `strides` apart, or row-major where there are none. The array keeps `kept`.
+template <typename Kept>
+nb::object array_in(Kept kept_there, const TensorData& tensor, void* data, const std::vector<int64_t>& strides) {
+    auto* kept = new Kept(std::move(kept_there));
+    nb::capsule owner(kept, [](void* pointer) noexcept { delete static_cast<Kept*>(pointer); });
     std::vector<size_t> shape(tensor.shape().begin(), tensor.shape().end());
-    void* data = kept->mutable_data();
+    const int64_t* apart = strides.empty() ? nullptr : strides.data();
     const DTypeInfo& type = info(tensor.dtype());
     const bool foreign = is_foreign(type);
     nb::object own_type = foreign ? ml_dtypes_type(type) : nb::object();
     if (foreign && !own_type.is_valid() && has_dlpack(type)) {
-        return nb::cast(nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), owner, nullptr,
+        return nb::cast(nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), owner, apart,
                                                    dlpack_type(tensor.dtype()), nb::device::cpu::value));
     }
     if (foreign && !own_type.is_valid()) raise(no_numpy_type(type));
     const DType stored = foreign ? type_of_bytes(type) : tensor.dtype();
-    nb::object array = nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr,
+    nb::object array = nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, apart,
                                                        dlpack_type(stored), nb::device::cpu::value));
     return foreign ? nb::object(array.attr("view")(own_type)) : array;
+}
+
+}  // namespace
+
+nb::object to_python(const TensorData& tensor) {
+    TensorData kept = tensor;
+    void* const data = kept.mutable_data();
+    return array_in(std::move(kept), tensor, data, {});
+}
+
+nb::object to_python(const runtime::Growing& growing) {
+    return array_in(growing, growing.as_it_lies(), growing.memory->data(), growing.memory->strides());
 }
 
 DType dtype_of(nb::handle object) {

@@ -171,7 +171,7 @@ ModelSession::ModelSession(std::shared_ptr<Parts> parts)
           },
           parts->threads, parts->source, {},
           [parts](inference::ProgramCache& programs, const std::vector<inference::Value>& given,
-                  const inference::RunWatch& watch) { return parts->program(programs).run(given, watch); }),
+                  const inference::RunWatch& watch) { return parts->program(programs).run(given, true, watch); }),
       parts_(parts) {}
 
 std::unique_ptr<ModelSession> ModelSession::with_weights(const std::vector<std::string>& names) const {

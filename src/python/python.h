@@ -47,6 +47,8 @@ struct Array {
 };
 // Of anything that has DLPack or Python's buffers, or becomes a NumPy array. `name` is for messages. Code python.array.
 Array array_of(nb::handle object, const std::string& name);
+// Where it is a result that grows, as it was handed out.
+std::optional<runtime::Growing> growing_of(nb::handle object);
 // What is read in place of the array, `tensor`, may be overwritten in place: it is a NumPy array that is contiguous,
 // aligned and not read-only. Code python.donation.
 void check_writable(nb::handle object, const TensorData& tensor, const std::string& name);
@@ -54,6 +56,7 @@ void check_writable(nb::handle object, const TensorData& tensor, const std::stri
 // A NumPy array in the same memory; of bfloat16, which NumPy lacks: of ml_dtypes where that is installed, else what has
 // only __dlpack__.
 nb::object to_python(const TensorData& tensor);
+nb::object to_python(const runtime::Growing& growing);
 
 // What Python gives for a parameter: a number, text, a dtype, lists of them. Code python.parameter.
 StaticValue parameter_of(nb::handle object, const std::string& name);
@@ -135,6 +138,7 @@ private:
         std::vector<inference::Value> values;
         std::map<std::string, nb::object> objects;
 
+        std::set<const void*> continued_by(const std::vector<inference::Value>& results) const;
     };
     Given given(const nb::dict& feeds) const;
 

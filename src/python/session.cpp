@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -120,6 +121,7 @@ Session::Run plain_run(const inference::Specialise& specialise) {
 
 nb::object object_of(inference::Value& value) {
     if (value.tensor) return to_python(std::move(*value.tensor));
+    if (value.growing) return to_python(*value.growing);
     if (!value.list) return nb::none();
     nb::list elements;
     for (inference::Value element : *value.list) elements.append(object_of(element));
@@ -141,6 +143,7 @@ Session::Given Session::given(const nb::dict& feeds) const {
     Given given;
     std::map<std::string, TensorData> by_name;  // of a list nothing
     std::map<std::string, inference::Value> lists;
+    std::map<std::string, runtime::Growing> growing;
     for (auto [key, value] : feeds) {
         std::string name = nb::cast<std::string>(nb::str(key));
         given.objects.insert_or_assign(name, nb::borrow(value));
@@ -157,6 +160,9 @@ Session::Given Session::given(const nb::dict& feeds) const {
             lists.insert_or_assign(name, inference::Value::of_list(std::move(elements)));
         } else if (is_list && value.is_none()) {
             lists.insert_or_assign(name, inference::Value());
+        } else if (auto known = donations_.empty() ? growing_of(value) : std::nullopt) {
+            tensor = TensorData(known->dtype(), known->shape(), nullptr, nullptr);
+            growing.insert_or_assign(name, *known);
         } else {
             given.arrays.push_back(array_of(value, name));
             tensor = given.arrays.back().tensor;
@@ -172,12 +178,27 @@ Session::Given Session::given(const nb::dict& feeds) const {
         } else if (!arranged[i]) {
             missing.push_back(inference::missing_input(inputs[i].name, type_text(inputs[i])));
             missing.back().remedy = fmt::format("add {{'{}': array}} to what run is given", inputs[i].name);
+        } else if (const auto known = growing.find(inputs[i].name); known != growing.end()) {
+            given.values.push_back(inference::Value::of_growing(known->second));
         } else {
             given.values.push_back(inference::Value::of(*arranged[i]));
         }
     }
     if (!missing.empty()) raise(missing);
     return given;
+}
+
+// Who has one would see what is written to the other.
+static void set_read_only(nb::handle array) { array.attr("flags").attr("writeable") = false; }
+
+// The memory of what was given that results lie in, too.
+std::set<const void*> Session::Given::continued_by(const std::vector<inference::Value>& results) const {
+    std::set<const void*> given, both;
+    for (const inference::Value& value : values)
+        if (value.growing) given.insert(value.growing->memory.get());
+    for (const inference::Value& result : results)
+        if (result.growing && given.contains(result.growing->memory.get())) both.insert(result.growing->memory.get());
+    return both;
 }
 
 nb::list Session::run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds, nb::object progress,
@@ -199,10 +220,18 @@ nb::list Session::run(const std::optional<std::vector<std::string>>& names, cons
     if (!results) raise(results.error());
     for (const runtime::LaunchTime& launch : launches) profile.attr("append")(time_of(launch));
     warn(notes_of(programs_));
+    std::set<const void*> continued = given.continued_by(*results);
+    for (size_t i = 0, read = 0; i < inputs.size(); i++) {
+        if (!inputs[i].is_read) continue;
+        const auto& growing = given.values[read++].growing;
+        if (growing && continued.contains(growing->memory.get())) set_read_only(given.objects.at(inputs[i].name));
+    }
     nb::list answer;
     for (size_t output : wanted) {
         const auto found = overwritten.find(output);
+        const auto& growing = (*results)[output].growing;
         answer.append(found != overwritten.end() ? found->second : object_of((*results)[output]));
+        if (growing && continued.contains(growing->memory.get())) set_read_only(answer[answer.size() - 1]);
     }
     return answer;
 }

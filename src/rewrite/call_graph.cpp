@@ -210,8 +210,8 @@ Result<Graph> CallGraph::expand(const std::vector<TensorId>& outputs) const {
         auto [found, fresh] = made.try_emplace(tensor, -1);
         if (fresh) {
             const Tensor& constant = session_.graph().tensor(tensor);
-            const auto* sizes = constant.type.shape.size() == 1 ? session_.known_sizes(tensor) : nullptr;
-            found->second = sizes ? session.add_sizes(constant.name, *sizes)
+            const auto* sizes = session_.known_sizes(tensor);
+            found->second = sizes ? session.add_sizes(constant.name, constant.type, *sizes)
                                   : session.add_constant(constant.name, *session_.known_value(tensor));
         }
         return found->second;

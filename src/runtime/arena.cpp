@@ -41,10 +41,18 @@ namespace {
 // Whether an input gives the memory.
 bool is_given(const plan::Plan& plan, size_t output) { return plan.input_below(static_cast<int32_t>(output)) >= 0; }
 
+// Of an output; of one that grows, of the memory in which it does.
+TensorType with_all_places(const plan::Plan& plan, const plan::Numbers& numbers, size_t output) {
+    TensorType type = numbers.output_types[output];
+    if (const plan::Growth* growth = plan.growth_of(static_cast<int32_t>(output)))
+        type.shape[static_cast<size_t>(growth->dimension)] = numbers.capacity;
+    return type;
+}
+
 int64_t result_bytes(const plan::Plan& plan, const plan::Numbers& numbers) {
     int64_t bytes = 0;
     for (size_t i = 0; i < numbers.output_types.size(); i++)
-        bytes += is_given(plan, i) ? 0 : numbers.output_types[i].byte_size().number();
+        bytes += is_given(plan, i) ? 0 : with_all_places(plan, numbers, i).byte_size().number();
     return bytes;
 }
 
@@ -57,15 +65,20 @@ int64_t run_bytes(const plan::Plan& plan, const plan::Numbers& numbers) {
 std::vector<TensorData> Arena::results(const plan::Plan& plan, const plan::Numbers& numbers) {
     int64_t capacity = 0;
     for (size_t i = 0; i < numbers.output_types.size(); i++)
-        capacity += is_given(plan, i) ? 0 : ResultMemory::capacity(numbers.output_types[i].byte_size().number());
+        capacity += is_given(plan, i) ? 0 : ResultMemory::capacity(with_all_places(plan, numbers, i).byte_size().number());
     results_.keep(capacity);
     std::vector<TensorData> results;
     for (size_t i = 0; i < numbers.output_types.size(); i++) {
         const TensorType& type = numbers.output_types[i];
-        results.push_back(is_given(plan, i) ? TensorData(type.dtype, numbers_of(type.shape), nullptr, nullptr)
+        const bool given = is_given(plan, i) || plan.growth_of(static_cast<int32_t>(i));
+        results.push_back(given ? TensorData(type.dtype, numbers_of(type.shape), nullptr, nullptr)
                                             : results_.make(type));
     }
     return results;
+}
+
+TensorData Arena::growing_result(const plan::Plan& plan, const plan::Numbers& numbers, const plan::Growth& growth) {
+    return results_.make(with_all_places(plan, numbers, static_cast<size_t>(growth.output)));
 }
 
 Result<void> Arena::take(const plan::Plan& plan, const plan::Numbers& numbers) {

@@ -28,8 +28,10 @@ public:
     // tries again.
     Result<void> take(const plan::Plan& plan, const plan::Numbers& numbers);
 
-    // A tensor for each result of such a run, with anything in it; without memory where an input gives it.
+    // A tensor for each result of such a run, with anything in it; without memory where an input gives it, or it grows.
     std::vector<TensorData> results(const plan::Plan& plan, const plan::Numbers& numbers);
+    // For one of them that grows (growing_memory.h), with all of its places. Anything is in it. std::bad_alloc, as TensorData.
+    TensorData growing_result(const plan::Plan& plan, const plan::Numbers& numbers, const plan::Growth& growth);
 
     std::byte* workspace() const { return workspace_.get(); }  // on the device, if there is one
     const std::vector<std::shared_ptr<std::byte>>& scratch() const { return scratch_; }  // one a thread

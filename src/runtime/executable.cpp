@@ -130,10 +130,11 @@ Session::Session(std::shared_ptr<const Executable> executable, std::shared_ptr<T
                  : std::make_shared<Arena>(pool_->threads(), executable_->device())),
       numbers_(executable_->plan()) {}
 
-bool Session::resize(std::span<const TensorData> inputs, const std::map<std::string, int64_t>& names) {
+bool Session::resize(std::span<const TensorData> inputs, const std::map<std::string, int64_t>& names,
+                     const plan::ChooseCapacity& capacity) {
     if (!plan().facts) return false;
     if (!sized_) sized_ = std::make_unique<plan::SizedPlan>(plan());
-    if (!sized_->resize(numbers_, inputs, names)) return false;
+    if (!sized_->resize(numbers_, inputs, names, capacity)) return false;
     staged_.clear();
     return true;
 }

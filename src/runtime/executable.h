@@ -95,7 +95,8 @@ public:
     // Of the plan, for the sizes that it was last given.
     const plan::Numbers& numbers() const { return numbers_; }
     // For inputs of these shapes, and these names, from now on; false: it is as before (plan/numbers.h).
-    bool resize(std::span<const TensorData> inputs, const std::map<std::string, int64_t>& names = {});
+    bool resize(std::span<const TensorData> inputs, const std::map<std::string, int64_t>& names = {},
+                const plan::ChooseCapacity& capacity = {});
 
     // What the program was planned by holds for kernels of this config alone: under another one `run` launches nothing
     // (backends.config_mismatch).
@@ -121,6 +122,7 @@ public:
     Result<TensorData> contents(int32_t buffer) const;
 
     int64_t bytes() const;  // that a run needs of the arena
+    Arena& arena() { return *arena_; }
 
 private:
     Result<void> stage_inputs(const std::vector<TensorData>& inputs);

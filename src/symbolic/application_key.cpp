@@ -28,7 +28,15 @@ void append_value(std::string& key, const StaticValue& value) {
     case StaticValue::Kind::none: break;
     case StaticValue::Kind::boolean: append(key, value.boolean()); break;
     case StaticValue::Kind::integer: append_size(key, value.size()); break;
-    case StaticValue::Kind::real: append(key, value.real()); break;
+    case StaticValue::Kind::real:
+        append(key, value.is_of_sizes());
+        if (value.is_of_sizes()) {
+            append_size(key, value.quotient()->above);
+            append_size(key, value.quotient()->below);
+        } else {
+            append(key, value.real());
+        }
+        break;
     case StaticValue::Kind::text: append_text(key, value.text()); break;
     case StaticValue::Kind::dtype: append(key, value.dtype()); break;
     case StaticValue::Kind::tensor: append(key, &value.tensor()); break;

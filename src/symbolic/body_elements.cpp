@@ -54,6 +54,8 @@ void BodyElements::refuse_complex(std::string_view what, const Place& place) con
 
 Element BodyElements::literal(const Value& value, bool from_template, const Place& place) {
     if (value.is_integer()) return {nodes_.sized_integer(value.size(), DType::int64, from_template), Weak::integer};
+    if (value.is_real() && value.is_of_sizes())
+        return {nodes_.sized_real(*value.quotient(), DType::float64, from_template), Weak::real};
     if (value.is_real()) return {nodes_.real(value.real(), DType::float64, from_template), Weak::real};
     if (value.is_boolean()) return truth(value.boolean());
     Diagnostic diagnostic =
@@ -91,7 +93,7 @@ Element BodyElements::real(Element a) {
     if (a.weak != Weak::integer) return a;
     const Node& node = nodes_.node(a.node);
     if (node.kind == Node::Kind::integer)
-        return {nodes_.real(static_cast<double>(node.integer.value()), DType::float64, node.from_template), Weak::real};
+        return {nodes_.sized_real(node.integer, DType::float64, node.from_template), Weak::real};
     return {nodes_.cast(a.node, DType::float64), Weak::real};
 }
 

@@ -109,6 +109,15 @@ NodeId BodyNodes::real(double value, DType dtype, bool from_template) {
     return intern(std::move(node));
 }
 
+NodeId BodyNodes::sized_real(const SizeQuotient& value, DType dtype, bool from_template) {
+    if (!value.named() || !RecordingFacts::is_on()) return real(value.value(), dtype, from_template);
+    const auto part = [&](const Size& size) {
+        return size.named() ? cast_of(sized_integer(size, DType::int64, from_template), dtype)
+                            : real(static_cast<double>(size.number()), dtype, from_template);
+    };
+    return value.below.same_as(1) ? part(value.above) : scalar(ScalarOp::divide, {part(value.above), part(value.below)});
+}
+
 VariableId BodyNodes::add_variable(std::string name, Variable::Kind kind, Size extent) {
     body_->variables.push_back({std::move(name), kind, std::move(extent)});
     return last_id<VariableId>(body_->variables);

@@ -12,6 +12,7 @@
 
 #include "graph/body.h"
 #include "support/intern_table.h"
+#include "zspace/size_quotient.h"
 
 namespace heddle {
 
@@ -34,6 +35,8 @@ public:
     // sizes.
     NodeId sized_integer(const Size& value, DType dtype, bool from_template);
     NodeId real(double value, DType dtype, bool from_template);
+    // The quotient as floats of this type divide it; its sizes keep where they come from.
+    NodeId sized_real(const SizeQuotient& value, DType dtype, bool from_template);
     NodeId boolean(bool value) { return integer(value ? 1 : 0, DType::boolean, true); }
 
     VariableId add_variable(std::string name, Variable::Kind kind, Size extent);

@@ -13,6 +13,7 @@
 #include "symbolic/evaluator.h"
 #include "symbolic/session_state.h"
 #include "symbolic/failures.h"
+#include "symbolic/size_evaluation.h"
 
 namespace heddle {
 namespace {
@@ -356,20 +357,24 @@ TensorId Composer::constant_of(const Syntax& place, const TensorSpec& input, con
     std::vector<int64_t> shape;
     if (value.is_list()) shape.push_back(static_cast<int64_t>(elements.size()));
     TensorData data(dtype, shape);
-    std::vector<Size> sizes;
+    std::vector<SizeQuotient> sizes;
     bool named = false;
     for (size_t i = 0; i < elements.size(); ++i) {
         const Value& element = elements[i];
         auto index = static_cast<int64_t>(i);
-        if (element.is_real())
+        const auto followed = element.is_of_sizes() ? held_in(dtype, *element.quotient()) : std::nullopt;
+        if (followed && is_float(dtype))
+            data.set_real(index, followed->number());
+        else if (element.is_real())
             data.set_real(index, element.real());
         else
-            data.set_integer(index, element.is_boolean() ? element.boolean() : element.integer());
-        sizes.push_back(element.is_integer() ? element.size() : Size(0));
+            data.set_integer(index, element.is_boolean() ? element.boolean() : element.size().number());
+        if (element.is_integer() && !followed) (void)element.integer();  // which is a fact then
+        sizes.push_back(followed.value_or(Size(0)));
         named |= sizes.back().named();
     }
     TensorId tensor = session_.add_constant(node_ + "." + input.name, std::move(data));
-    if (named && is_integer(dtype)) session_.sizes.emplace(tensor, std::move(sizes));
+    if (named) session_.sizes.emplace(tensor, std::move(sizes));
     return tensor;
 }
 

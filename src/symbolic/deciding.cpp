@@ -1,16 +1,19 @@
-// Values that follow from the offered values of inputs, computed only where one must be known.
+// Values that follow from the offered values of inputs, or from sizes by what is not followed (size_evaluation.h), computed
+// only where one must be known.
 #include <algorithm>
 #include <optional>
 
 #include "evaluate/evaluate.h"
 #include "symbolic/session_state.h"
+#include "symbolic/size_evaluation.h"
+#include "zspace/size_facts.h"
 
 namespace heddle {
 namespace {
 
 // What has to be computed for a tensor, and the inputs that it starts from.
 struct Ancestry {
-    std::set<TensorId> inputs, tensors;
+    std::set<TensorId> inputs, known, tensors;
     std::set<OperationId> operations;  // in order: producers come first
     double work = 0;
 };
@@ -24,7 +27,10 @@ std::optional<Ancestry> ancestry_of(TensorId tensor, const Session::State& sessi
         open.pop_back();
         const Tensor& needed = session.graph.tensor(id);
         if (needed.type.elements() > largest_folded) return std::nullopt;
-        if (session.known_value(id)) continue;
+        if (session.known_value(id)) {
+            ancestry.known.insert(id);
+            continue;
+        }
         if (needed.producer < 0) {
             if (!session.offered.contains(id)) return std::nullopt;
             ancestry.inputs.insert(id);
@@ -45,13 +51,25 @@ std::optional<Ancestry> ancestry_of(TensorId tensor, const Session::State& sessi
     return ancestry;
 }
 
+// What follows from it holds for these sizes alone.
+void tell_numbers_of(const Ancestry& ancestry, const Session::State& session) {
+    for (TensorId id : ancestry.known) {
+        if (const auto* sizes = session.known_sizes(id)) std::ranges::for_each(*sizes, &SizeQuotient::value);
+    }
+    for (OperationId number : ancestry.operations) tell_numbers(*session.graph.operations[static_cast<size_t>(number)].body, {});
+}
+
 }  // namespace
 
 const TensorData* Session::State::decide(TensorId tensor) {
     if (const TensorData* known = known_value(tensor)) return known;
-    if (asks ? !offered.contains(tensor) : offered.empty()) return nullptr;
-    const auto ancestry = ancestry_of(tensor, *this);
+    const auto ancestry = [&] {
+        const PausedFacts paused;  // told where it is computed
+        return ancestry_of(tensor, *this);
+    }();
     if (!ancestry || !take_work(ancestry->work)) return nullptr;
+    if (asks && !ancestry->inputs.empty() && !offered.contains(tensor)) return nullptr;
+    tell_numbers_of(*ancestry, *this);
     std::unordered_map<TensorId, TensorData> values;
     const auto value_of = [&](TensorId id) -> const TensorData& {
         if (const TensorData* known = known_value(id)) return *known;

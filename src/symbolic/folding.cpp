@@ -69,8 +69,15 @@ FoldedOutput& output_of(const TensorReference& reference, Outputs& outputs) {
     return outputs[static_cast<size_t>(reference.position)][static_cast<size_t>(reference.element)];
 }
 
-// Origins of the elements that one operation writes, where they are integers computed from named dimensions.
-void fold_sizes(const Session::State& session, const AppliedOperation& operation, const BoundArguments& arguments,
+// The number itself, as an element; nothing where a float is no quotient of integers.
+std::optional<SizeQuotient> plain_element(const TensorData& data, int64_t index) {
+    if (is_float(data.dtype())) return SizeQuotient::of(data.real_at(index));
+    return SizeQuotient(is_integer(data.dtype()) ? data.integer_at(index) : 0);
+}
+
+// What the elements that one operation writes are made of, where they are computed from named dimensions. False: it cannot be
+// followed, and floats may be computed while running as well.
+bool fold_sizes(const Session::State& session, const AppliedOperation& operation, const BoundArguments& arguments,
                 const std::vector<TensorData>& inputs, Outputs& outputs) {
     SizeEvaluation evaluation;
     for (size_t i = 0; i < operation.inputs.size(); ++i) {
@@ -79,16 +86,21 @@ void fold_sizes(const Session::State& session, const AppliedOperation& operation
     for (const TensorReference& reference : operation.outputs) {
         FoldedOutput& output = output_of(reference, outputs);
         if (output.sizes.empty()) {
-            for (int64_t i = 0; i < std::min(output.data.size(), largest_sized_tensor); ++i) {
-                output.sizes.emplace_back(is_integer(output.data.dtype()) ? output.data.integer_at(i) : 0);
-            }
+            for (int64_t i = 0; i < std::min(output.data.size(), largest_sized_tensor); ++i)
+                output.sizes.push_back(plain_element(output.data, i).value_or(SizeQuotient()));
         }
         evaluation.outputs.push_back({&output.data, &output.sizes});
     }
     evaluate_sizes(*operation.body, evaluation);
+    if (!evaluation.lost || !RecordingFacts::is_on()) return true;
+    const bool may_run = std::ranges::all_of(
+        evaluation.outputs, [](const SizeEvaluation::Output& output) { return is_float(output.data->dtype()); });
+    if (!may_run) tell_numbers(*operation.body, evaluation);
+    return !may_run;
 }
 
-Result<void> fold_operation(const Session::State& session, const AppliedOperation& operation,
+// False: it is left to be computed while running.
+Result<bool> fold_operation(const Session::State& session, const AppliedOperation& operation,
                             const BoundArguments& arguments, Outputs& outputs) {
     std::vector<TensorData> inputs, results;
     for (const TensorReference& reference : operation.inputs) {
@@ -97,11 +109,28 @@ Result<void> fold_operation(const Session::State& session, const AppliedOperatio
     for (const TensorReference& reference : operation.outputs) results.push_back(output_of(reference, outputs).data);
     {
         const PausedFacts paused;  // origins are followed below
-        if (auto done = evaluate_body(*operation.body, inputs, results, Precision::body); !done) return done;
+        if (auto done = evaluate_body(*operation.body, inputs, results, Precision::body); !done)
+            return fail(done.error());
     }
     for (size_t i = 0; i < results.size(); ++i) output_of(operation.outputs[i], outputs).data = results[i];
-    fold_sizes(session, operation, arguments, inputs, outputs);
-    return {};
+    return fold_sizes(session, operation, arguments, inputs, outputs);
+}
+
+// Elements that an operation without origins wrote are the numbers that it wrote. False where such a one among sizes is no
+// quotient.
+bool settle_sizes(FoldedOutput& output) {
+    const DType dtype = output.data.dtype();
+    for (size_t i = 0; i < output.sizes.size() && (is_integer(dtype) || is_float(dtype)); ++i) {
+        const auto index = static_cast<int64_t>(i);
+        const bool same = is_float(dtype) ? element_of(dtype, output.sizes[i]) == output.data.real_at(index)
+                                          : output.sizes[i].above.number() == output.data.integer_at(index);
+        if (same) continue;
+        const auto plain = plain_element(output.data, index);
+        if (!plain && std::ranges::any_of(output.sizes, &SizeQuotient::named)) return false;
+        output.sizes[i] = plain.value_or(SizeQuotient());
+    }
+    if (std::ranges::none_of(output.sizes, &SizeQuotient::named)) output.sizes.clear();
+    return true;
 }
 
 }  // namespace
@@ -117,35 +146,34 @@ Result<std::optional<Outputs>> fold_application(Session::State& session, const A
         }
     }
     for (const AppliedOperation& operation : application.operations) {
-        if (auto done = fold_operation(session, operation, arguments, outputs); !done)
-            return std::unexpected(done.error());
+        auto done = fold_operation(session, operation, arguments, outputs);
+        if (!done) return std::unexpected(done.error());
+        if (!*done) return std::nullopt;
     }
     for (auto& list : outputs) {
-        for (FoldedOutput& output : list) {
-            // Elements that an operation without origins wrote are the numbers that it wrote.
-            for (size_t i = 0; i < output.sizes.size() && is_integer(output.data.dtype()); ++i) {
-                int64_t value = output.data.integer_at(static_cast<int64_t>(i));
-                if (output.sizes[i].number() != value) output.sizes[i] = value;
-            }
-            bool named =
-                std::any_of(output.sizes.begin(), output.sizes.end(), [](const Size& size) { return size.named(); });
-            if (!named) output.sizes.clear();
-        }
+        if (!std::ranges::all_of(list, settle_sizes)) return std::nullopt;
     }
     return outputs;
 }
 
 namespace {
 
-StaticValue element_of(const TensorData& data, const std::vector<Size>* sizes, int64_t index) {
-    if (is_float(data.dtype())) return StaticValue::of(data.real_at(index));
+StaticValue static_element(const TensorData& data, const std::vector<SizeQuotient>* sizes, int64_t index) {
+    const SizeQuotient* made_of = sizes ? &(*sizes)[static_cast<size_t>(index)] : nullptr;
+    if (is_float(data.dtype())) {
+        if (!made_of || !made_of->named()) return StaticValue::of(data.real_at(index));
+        // A static float is of float64: it is rounded no less than this one.
+        if (made_of->is_exact() || data.dtype() == DType::float64) return StaticValue::of_real(*made_of);
+        made_of->value();
+        return StaticValue::of(data.real_at(index));
+    }
     if (is_bool(data.dtype())) return StaticValue::of(data.integer_at(index) != 0);
-    return StaticValue::of(sizes ? (*sizes)[static_cast<size_t>(index)] : Size(data.integer_at(index)));
+    return StaticValue::of(made_of ? made_of->above : Size(data.integer_at(index)));
 }
 
-StaticValue nested(const TensorData& data, const std::vector<Size>* sizes, size_t dimension, int64_t first,
+StaticValue nested(const TensorData& data, const std::vector<SizeQuotient>* sizes, size_t dimension, int64_t first,
                    int64_t elements) {
-    if (dimension == data.shape().size()) return element_of(data, sizes, first);
+    if (dimension == data.shape().size()) return static_element(data, sizes, first);
     int64_t extent = data.shape()[dimension];
     int64_t step = extent > 0 ? elements / extent : 0;
     StaticValue::List list;
@@ -156,7 +184,7 @@ StaticValue nested(const TensorData& data, const std::vector<Size>* sizes, size_
 
 }  // namespace
 
-StaticValue static_value_of(const TensorData& data, const std::vector<Size>* sizes) {
+StaticValue static_value_of(const TensorData& data, const std::vector<SizeQuotient>* sizes) {
     return nested(data, sizes, 0, 0, data.size());
 }
 

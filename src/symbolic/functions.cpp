@@ -35,10 +35,15 @@ Value clamped(const FunctionCall& call) {
 }
 
 // To an integer; a float outside 64 bits, or no number, is an error.
-template <double (*rounding)(double)>
+template <double (*rounding)(double), Size (SizeQuotient::*of_sizes)() const>
 Value rounded(const FunctionCall& call) {
     if (call[0].is_integer()) return call[0];
     if (!call[0].is_real()) call.refuse_argument(0, "only numbers can be rounded", "a number");
+    if (call[0].is_of_sizes()) {
+        const SizeQuotient sizes = *call[0].quotient();
+        if (sizes.below.same_as(1)) return Value::of(sizes.above);
+        if (of_sizes != nullptr) return Value::of((sizes.*of_sizes)());
+    }
     double whole = rounding(call[0].real());
     if (!(whole >= -0x1p63 && whole < 0x1p63))
         call.refuse_call("symbolic.overflow", fmt::format("{} does not fit in 64 bits", call[0].print()));
@@ -47,7 +52,7 @@ Value rounded(const FunctionCall& call) {
 
 Value real_number(const FunctionCall& call) {
     if (!call[0].is_number()) call.refuse_argument(0, "a function of numbers", "a number");
-    return Value::of(call[0].number());
+    return call[0].as_real();
 }
 
 Value real_element(const FunctionCall& call) {
@@ -208,10 +213,10 @@ constexpr std::array rules = {
     FunctionRule{.name = "any", .any = joined<'|'>},
     FunctionRule{.name = "abs", .fixed = absolute},
     FunctionRule{.name = "clamp", .any = clamped},
-    FunctionRule{.name = "floor", .fixed = rounded<std::floor>},
-    FunctionRule{.name = "ceil", .fixed = rounded<std::ceil>},
-    FunctionRule{.name = "round", .fixed = rounded<std::nearbyint>},
-    FunctionRule{.name = "trunc", .fixed = rounded<std::trunc>},
+    FunctionRule{.name = "floor", .fixed = rounded<std::floor, &SizeQuotient::floor>},
+    FunctionRule{.name = "ceil", .fixed = rounded<std::ceil, &SizeQuotient::ceil>},
+    FunctionRule{.name = "round", .fixed = rounded<std::nearbyint, nullptr>},
+    FunctionRule{.name = "trunc", .fixed = rounded<std::trunc, &SizeQuotient::trunc>},
     FunctionRule{.name = "float", .fixed = real_number, .element = real_element},
     FunctionRule{.name = "ceildiv", .any = divided_up},
     FunctionRule{.name = "where", .any = chosen},

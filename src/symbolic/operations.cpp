@@ -63,7 +63,30 @@ Value integer_arithmetic(ScalarOp op, const Value& left, const Value& right, con
     return Value::of(std::move(*result));
 }
 
+// What is made of sizes and stays so; nothing otherwise.
+std::optional<Value> sized_arithmetic(ScalarOp op, const Value& left, const Value& right) {
+    if (!left.is_of_sizes() && !right.is_of_sizes()) return std::nullopt;
+    const auto a = left.as_real().quotient(), b = right.as_real().quotient();
+    if (!a || !b) return std::nullopt;
+    const FloatSizes floats = float64_sizes();
+    std::optional<SizeQuotient> result;
+    switch (op) {
+    case ScalarOp::add: result = floats.add(*a, *b); break;
+    case ScalarOp::subtract: result = floats.subtract(*a, *b); break;
+    case ScalarOp::multiply: result = floats.multiply(*a, *b); break;
+    case ScalarOp::divide: result = floats.divide(*a, *b); break;
+    case ScalarOp::floor_divide:
+        if (const auto quotient = floats.divide(*a, *b)) result = floats.converted(quotient->floor());
+        break;
+    case ScalarOp::minimum: result = floats.minimum(*a, *b); break;
+    case ScalarOp::maximum: result = floats.maximum(*a, *b); break;
+    default: break;
+    }
+    return result ? std::optional(Value::of_real(*result)) : std::nullopt;
+}
+
 Value real_arithmetic(ScalarOp op, const Value& left, const Value& right, const Place& place) {
+    if (auto sized = sized_arithmetic(op, left, right)) return std::move(*sized);
     double a = left.number(), b = right.number();
     switch (op) {
     case ScalarOp::add: return Value::of(a + b);
@@ -92,7 +115,7 @@ bool compare(ScalarOp op, const T& a, const T& b) {
 
 // Values of different kinds are different, but for an integer and a float, which are numbers.
 bool equal_scalars(const Value& left, const Value& right) {
-    if (left.is_number() && right.is_number() && left.kind() != right.kind()) return left.number() == right.number();
+    if (left.is_number() && right.is_number() && left.kind() != right.kind()) return equal_numbers(left, right);
     return left == right;
 }
 
@@ -110,9 +133,11 @@ Value static_binary(ScalarOp op, const Value& left, const Value& right, const Pl
             refuse(type_error(place, fmt::format("{} needs numbers", spelling(op)), "a number", *side));
     }
     bool integers = left.is_integer() && right.is_integer();
-    if (info(op).kind == ScalarClass::comparison)
-        return Value::of(integers ? compare(op, left.size(), right.size())
-                                  : compare(op, left.number(), right.number()));
+    if (info(op).kind == ScalarClass::comparison) {
+        if (integers) return Value::of(compare(op, left.size(), right.size()));
+        const auto apart = difference_of_sizes(left, right);
+        return Value::of(apart ? compare(op, *apart, Size(0)) : compare(op, left.number(), right.number()));
+    }
     return integers ? integer_arithmetic(op, left, right, place) : real_arithmetic(op, left, right, place);
 }
 
@@ -123,6 +148,7 @@ Value static_extreme(bool least, const Value& a, const Value& b, const Place& pl
     }
     if (a.is_integer() && b.is_integer())
         return Value::of(least ? minimum(a.size(), b.size()) : maximum(a.size(), b.size()));
+    if (auto sized = sized_arithmetic(least ? ScalarOp::minimum : ScalarOp::maximum, a, b)) return std::move(*sized);
     double x = a.number(), y = b.number();
     if (std::isnan(x) || std::isnan(y)) return Value::of(std::numeric_limits<double>::quiet_NaN());
     return Value::of(least ? std::min(x, y) : std::max(x, y));
@@ -254,6 +280,8 @@ Value Operations::unary(std::string_view spelled, const Value& operand, const Pl
             if (!a.is_boolean()) refuse(type_error(place, "! turns a condition round", "a bool", a));
             return Value::of(!a.boolean());
         }
+        if (a.is_real() && a.is_of_sizes())
+            return real_arithmetic(ScalarOp::multiply, Value::of(-1.0), a, place).with_from_template(a.from_template());
         if (a.is_real()) return Value::of(-a.real()).with_from_template(a.from_template());
         if (!a.is_integer()) refuse(type_error(place, "- needs a number", "a number", a));
         auto negative = checked_subtract(0, a.size());

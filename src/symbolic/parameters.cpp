@@ -104,7 +104,7 @@ Result<Value> typed(const Environment& environment, const Parameter& parameter, 
         if (value.is_integer()) return value;
         break;
     case TypeKind::real:
-        if (value.is_number()) return Value::of(value.number());
+        if (value.is_number()) return value.as_real();
         break;
     case TypeKind::number:
         if (value.is_number()) return value;

@@ -253,6 +253,8 @@ ValueRange RangeEvaluator::converted(const ValueRange& value, DType from, DType 
         }
         if (to != DType::float64) return reals({}, value.data);
         const Interval& x = value.interval;
+        // Only numbers have a float: it may be any of many, and what indexes by it checks it.
+        if (x.low.named() || x.high.named()) return reals({}, value.data);
         if (std::abs(static_cast<double>(x.low.value())) > exact_integers ||
             std::abs(static_cast<double>(x.high.value())) > exact_integers)
             return reals({}, value.data);

@@ -9,6 +9,7 @@
 #include "symbolic/application_key.h"
 #include "symbolic/environment_state.h"
 #include "symbolic/session_state.h"
+#include "symbolic/size_evaluation.h"
 
 namespace heddle {
 namespace {
@@ -338,7 +339,7 @@ const TensorData* State::known_value(TensorId tensor) const {
     return found == decided.end() ? nullptr : &found->second;
 }
 
-const std::vector<Size>* State::known_sizes(TensorId tensor) const {
+const std::vector<SizeQuotient>* State::known_sizes(TensorId tensor) const {
     auto found = sizes.find(tensor);
     return found == sizes.end() ? nullptr : &found->second;
 }
@@ -395,7 +396,7 @@ void State::answer_for(const Template& metakernel, BoundArguments& arguments) {
     for (size_t slot = 0; slot < arguments.tensors.size(); ++slot) {
         if (metakernel.inputs[slot].flavour != Flavour::concrete) continue;
         for (TensorId& tensor : arguments.tensors[slot]) {
-            if (asked != no_id || is_told(tensor) || graph.tensor(tensor).type.elements() > largest_static_list) continue;
+            if (asked != no_id || is_told(tensor) || decide(tensor) || graph.tensor(tensor).type.elements() > largest_static_list) continue;
             if (answered < answers.size())
                 tensor = answers[answered++];
             else
@@ -501,7 +502,7 @@ Result<std::unique_ptr<Environment>> Session::bind(const Template& metakernel, c
 
 const Graph& Session::graph() const { return state_->graph; }
 const TensorData* Session::known_value(TensorId tensor) const { return state_->known_value(tensor); }
-const std::vector<Size>* Session::known_sizes(TensorId tensor) const { return state_->known_sizes(tensor); }
+const std::vector<SizeQuotient>* Session::known_sizes(TensorId tensor) const { return state_->known_sizes(tensor); }
 
 TensorId Session::add_input(std::string name, TensorType type, std::vector<int64_t> start) {
     TensorId tensor = state_->add_tensor(std::move(name), std::move(type));
@@ -515,15 +516,20 @@ TensorId Session::add_constant(std::string name, TensorData data) {
 }
 
 TensorId Session::add_sizes(std::string name, const std::vector<Size>& sizes) {
-    return add_sizes(std::move(name), {DType::int64, {static_cast<int64_t>(sizes.size())}}, sizes);
+    return add_sizes(std::move(name), {DType::int64, {static_cast<int64_t>(sizes.size())}}, {sizes.begin(), sizes.end()});
 }
 
-TensorId Session::add_sizes(std::string name, TensorType type, const std::vector<Size>& sizes) {
+TensorId Session::add_sizes(std::string name, TensorType type, std::vector<SizeQuotient> sizes) {
     TensorData data(type.dtype, type.extents());
-    for (size_t i = 0; i < sizes.size(); ++i) data.set_integer(static_cast<int64_t>(i), sizes[i].number());
+    for (size_t i = 0; i < sizes.size(); ++i) {
+        const auto index = static_cast<int64_t>(i);
+        if (is_float(type.dtype))
+            data.set_real(index, element_of(type.dtype, sizes[i]));
+        else
+            data.set_integer(index, sizes[i].above.number());
+    }
     TensorId tensor = state_->add_constant(std::move(name), std::move(data));
-    bool named = std::any_of(sizes.begin(), sizes.end(), [](const Size& size) { return size.named(); });
-    if (named) state_->sizes.emplace(tensor, sizes);
+    if (std::ranges::any_of(sizes, &SizeQuotient::named)) state_->sizes.emplace(tensor, std::move(sizes));
     return tensor;
 }
 

@@ -84,8 +84,8 @@ public:
     TensorId asked() const;
     // A rank-1 int64 constant whose elements keep their origins.
     TensorId add_sizes(std::string name, const std::vector<Size>& sizes);
-    // An integer constant whose elements are these.
-    TensorId add_sizes(std::string name, TensorType type, const std::vector<Size>& sizes);
+    // A constant of integers or floats whose elements are these.
+    TensorId add_sizes(std::string name, TensorType type, std::vector<SizeQuotient> sizes);
 
     // Adds the operations of one use of an operator. Arguments are in the template's order; those left out at the end
     // are not given; a variadic last input takes all remaining ones, or a list. A parameter that is `none` counts as
@@ -122,7 +122,7 @@ public:
     const Graph& graph() const;
     // The value of a tensor, if it is known; its elements with their origins, if some have one.
     const TensorData* known_value(TensorId tensor) const;
-    const std::vector<Size>* known_sizes(TensorId tensor) const;
+    const std::vector<SizeQuotient>* known_sizes(TensorId tensor) const;
 
     // The graph with these outputs, and without what they do not need. The session is spent.
     Graph finish(std::vector<TensorId> outputs);

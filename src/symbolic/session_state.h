@@ -19,7 +19,7 @@ struct Session::State {
     Progress* progress = nullptr;
     Graph graph;
     PlaceTable tensor_names, operation_names;               // by the hashes of the names in `graph`
-    std::unordered_map<TensorId, std::vector<Size>> sizes;  // of constants with origins
+    std::unordered_map<TensorId, std::vector<SizeQuotient>> sizes;  // of constants whose elements are made of sizes
     std::unordered_map<TensorId, TensorData> offered;       // values of inputs, for where one must be known
     std::unordered_map<TensorId, TensorData> decided;       // values that followed from offered ones
     std::set<TensorId> deciding_inputs;
@@ -64,7 +64,7 @@ struct Session::State {
     // The tensors whose values a template takes are known; where they are not, what answers for them stands in their place.
     void answer_for(const Template& metakernel, struct BoundArguments& arguments);
     bool take_work(double work);  // false, and nothing is taken, if as much is not left
-    const std::vector<Size>* known_sizes(TensorId tensor) const;
+    const std::vector<SizeQuotient>* known_sizes(TensorId tensor) const;
     Result<std::vector<TensorId>> apply(const Template& metakernel, const std::vector<Argument>& inputs,
                                         const std::map<std::string, StaticValue>& parameters,
                                         const ApplyOptions& options);
@@ -93,7 +93,7 @@ Result<std::vector<TensorId>> expand_composition(Session::State& session, Enviro
                                                  const BoundArguments& arguments, const ApplyOptions& options);
 
 // The value of a tensor as a static value: a number, or nested lists.
-StaticValue static_value_of(const TensorData& data, const std::vector<Size>* sizes);
+StaticValue static_value_of(const TensorData& data, const std::vector<SizeQuotient>* sizes);
 
 // The scalar operations of a body that may be computed while a graph is built; nothing: they are too many. All of them
 // together are bounded by Session::State::take_work: a model may have a million such bodies.
@@ -105,10 +105,10 @@ Result<void> check_known_indices(Session::State& session, const Template& metake
                                  const BoundArguments& arguments);
 
 // The constants that an application gives if all that it reads is known, one list an output; nothing if something is
-// not known, too large, or too much work. Origins of integer elements are added to `sizes` beside them.
+// not known, too large, or too much work. What elements are made of is in `sizes` beside them.
 struct FoldedOutput {
     TensorData data;
-    std::vector<Size> sizes;  // empty: no element has an origin
+    std::vector<SizeQuotient> sizes;  // empty: no element has an origin
 };
 Result<std::optional<std::vector<std::vector<FoldedOutput>>>> fold_application(Session::State& session,
                                                                                const Application& application,

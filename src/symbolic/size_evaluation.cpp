@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "zspace/size.h"
+#include "expr/scalar_op.h"
 #include "zspace/checked.h"
 
 namespace heddle {
@@ -11,8 +11,8 @@ namespace {
 
 constexpr int64_t most_size_steps = 200'000;
 
-// A value that is followed; nothing for one that is not an integer or a bool (0 or 1), or not known.
-using Followed = std::optional<Size>;
+// A value that is followed; nothing for one that is not known. An integer or a bool (0 or 1) is whole.
+using Followed = std::optional<SizeQuotient>;
 
 class Interpreter {
 public:
@@ -52,7 +52,7 @@ private:
     std::optional<int64_t> offset_of(const std::vector<int64_t>& shape, const NodeId* coordinates) {
         int64_t offset = 0;
         for (size_t dimension = 0; dimension < shape.size(); ++dimension) {
-            Followed coordinate = value(coordinates[dimension]);
+            const auto coordinate = integer(coordinates[dimension]);
             if (!coordinate || coordinate->value() < 0 || coordinate->value() >= shape[dimension]) return std::nullopt;
             offset = offset * shape[dimension] + coordinate->value();
         }
@@ -62,19 +62,27 @@ private:
     std::optional<int64_t> left_offset(const BodyEquation& equation) {
         const auto& output = evaluation_.outputs[static_cast<size_t>(equation.output)];
         const DType dtype = output.data->dtype();
-        if (!(is_integer(dtype) || is_bool(dtype)) || output.data->size() > largest_sized_tensor) return std::nullopt;
+        const bool followed = is_integer(dtype) || is_bool(dtype) || float_sizes(dtype);
+        if (!followed || output.data->size() > largest_sized_tensor) return std::nullopt;
         return offset_of(output.data->shape(), equation.left.data());
     }
 
     void store(const BodyEquation& equation, int64_t offset) {
         const auto& output = evaluation_.outputs[static_cast<size_t>(equation.output)];
         Followed result = value(equation.value);
-        Size& element = (*output.sizes)[static_cast<size_t>(offset)];
-        element = output.data->integer_at(offset);
-        if (result && result->number() == element.number())
-            element = *result;
-        else
-            evaluation_.lost = true;
+        SizeQuotient& element = (*output.sizes)[static_cast<size_t>(offset)];
+        const DType dtype = output.data->dtype();
+        const bool same = result && (is_float(dtype) ? element_of(dtype, *result) == output.data->real_at(offset)
+                                                     : result->above.number() == output.data->integer_at(offset));
+        element = same               ? *result
+                  : is_float(dtype) ? SizeQuotient()
+                                    : SizeQuotient(output.data->integer_at(offset));
+        evaluation_.lost |= !same;
+    }
+
+    std::optional<Size> integer(NodeId id) {
+        const Followed followed = value(id);
+        return followed ? std::optional(followed->above) : std::nullopt;
     }
 
     Followed value(NodeId id) {
@@ -82,10 +90,11 @@ private:
         const Node& node = body_.node(id);
         switch (node.kind) {
         case Node::Kind::integer: return node.integer;
+        case Node::Kind::real: return float_sizes(node.dtype) ? SizeQuotient::of(node.real) : std::nullopt;
         case Node::Kind::variable: return Size(values_[static_cast<size_t>(node.index)]);
-        case Node::Kind::cast: return is_integer(node.dtype) || is_bool(node.dtype) ? cast(node) : std::nullopt;
+        case Node::Kind::cast: return cast(node);
         case Node::Kind::select: {
-            Followed condition = value(node.operands[0]);
+            const auto condition = integer(node.operands[0]);
             return condition ? value(node.operands[*condition != 0 ? 1 : 2]) : std::nullopt;
         }
         case Node::Kind::read:
@@ -98,22 +107,28 @@ private:
     }
 
     Followed cast(const Node& node) {
+        const DType from = body_.node(node.operands[0]).dtype;
         Followed operand = value(node.operands[0]);
         if (!operand) return operand;
-        if (is_bool(node.dtype)) return Size(*operand != 0);
+        if (const auto floats = float_sizes(node.dtype))
+            return from == DType::float64 && node.dtype == DType::float32 ? floats->narrowed(*operand) : floats->converted(*operand);
+        if (is_bool(node.dtype)) return Size(operand->above != 0);
+        if (!is_integer(node.dtype)) return std::nullopt;
+        const Size whole = is_float(from) ? operand->trunc() : operand->above;
         // A cast that changes the number is no longer the size that it was.
         int bits = info(node.dtype).bits;
-        bool fits = bits == 64 ||
-                    (*operand >= -(int64_t{1} << (bits - 1)) && *operand < (int64_t{1} << (bits - 1)));
-        return fits ? operand : std::nullopt;
+        bool fits = bits == 64 || (whole >= -(int64_t{1} << (bits - 1)) && whole < (int64_t{1} << (bits - 1)));
+        return fits ? Followed(whole) : std::nullopt;
     }
 
     Followed read(const Node& node) {
         const auto& input = evaluation_.inputs[node.tensor()];
-        if (is_float(input.data->dtype()) || is_complex(input.data->dtype())) return std::nullopt;
+        const DType dtype = input.data->dtype();
+        if ((is_float(dtype) && !float_sizes(dtype)) || is_complex(dtype)) return std::nullopt;
         auto offset = offset_of(input.data->shape(), node.operands.data());
         if (!offset) return node.kind == Node::Kind::guarded_read ? value(node.operands.back()) : std::nullopt;
-        return input.sizes ? (*input.sizes)[static_cast<size_t>(*offset)] : Size(input.data->integer_at(*offset));
+        if (input.sizes) return (*input.sizes)[static_cast<size_t>(*offset)];
+        return is_float(dtype) ? SizeQuotient::of(input.data->real_at(*offset)) : Size(input.data->integer_at(*offset));
     }
 
     Followed local(const Node& node) {
@@ -121,7 +136,7 @@ private:
         if (local.is_state()) return std::nullopt;
         std::vector<int64_t> coordinates, before;
         for (NodeId operand : node.operands) {
-            Followed coordinate = value(operand);
+            const auto coordinate = integer(operand);
             if (!coordinate) return std::nullopt;
             coordinates.push_back(coordinate->value());
         }
@@ -141,36 +156,74 @@ private:
         over(node.variables, [&] {
             if (!followed) return;
             if (node.operands.size() > 1) {
-                Followed kept = value(node.operands[1]);
+                const auto kept = integer(node.operands[1]);
                 followed = kept.has_value();
                 if (!followed || *kept == 0) return;
             }
             Followed term = value(node.operands[0]);
-            if (term && result) term = combine(node.reducer, *result, *term);
+            if (term && result) term = combine(node, *result, *term);
             followed = term.has_value();
             result = term;
         });
         return followed ? result : std::nullopt;
     }
 
-    static Followed combine(Reducer reducer, const Size& a, const Size& b) {
-        switch (reducer) {
-        case Reducer::sum: return checked_add(a, b);
-        case Reducer::product: return checked_multiply(a, b);
-        case Reducer::minimum: return minimum(a, b);
-        case Reducer::maximum: return maximum(a, b);
-        case Reducer::any: return Size(a != 0 || b != 0);
-        case Reducer::all: return Size(a != 0 && b != 0);
+    static Followed combine(const Node& node, const SizeQuotient& a, const SizeQuotient& b) {
+        switch (node.reducer) {
+        case Reducer::any: return Size(a.above != 0 || b.above != 0);
+        case Reducer::all: return Size(a.above != 0 && b.above != 0);
+        default: break;
+        }
+        const auto joined = joining_op(node.reducer);
+        if (!joined) return std::nullopt;
+        return is_float(node.dtype) ? of_floats(*joined, node.dtype, a, b) : binary(*joined, a.above, b.above);
+    }
+
+    Followed scalar(const Node& node) {
+        const DType dtype = body_.node(node.operands[0]).dtype;
+        Followed a = value(node.operands[0]);
+        if (!a || node.operands.size() > 2) return std::nullopt;
+        if (node.operands.size() == 1) return is_float(dtype) ? of_float(node.op, dtype, *a) : unary(node.op, a->above);
+        Followed b = value(node.operands[1]);
+        if (!b) return b;
+        return is_float(dtype) ? of_floats(node.op, dtype, *a, *b) : binary(node.op, a->above, b->above);
+    }
+
+    static Followed of_float(ScalarOp op, DType dtype, const SizeQuotient& a) {
+        const auto floats = float_sizes(dtype);
+        if (!floats) return std::nullopt;
+        switch (op) {
+        case ScalarOp::negate: return floats->multiply(a, Size(-1));
+        case ScalarOp::absolute: return a.above >= 0 ? Followed(a) : floats->multiply(a, Size(-1));
+        case ScalarOp::reciprocal: return floats->divide(Size(1), a);
+        case ScalarOp::floor: return whole(a, a.floor());
+        case ScalarOp::ceil: return whole(a, a.ceil());
+        case ScalarOp::truncate: return whole(a, a.trunc());
+        case ScalarOp::round: return a.below.same_as(1) ? Followed(a) : std::nullopt;
         default: return std::nullopt;
         }
     }
 
-    Followed scalar(const Node& node) {
-        Followed a = value(node.operands[0]);
-        if (!a) return a;
-        if (node.operands.size() == 1) return unary(node.op, *a);
-        Followed b = value(node.operands[1]);
-        return b ? binary(node.op, *a, *b) : b;
+    // Of what is negative it may be a negative zero.
+    static Followed whole(const SizeQuotient& a, const Size& rounded) {
+        return a.above >= 0 || rounded != 0 ? Followed(rounded) : std::nullopt;
+    }
+
+    static Followed of_floats(ScalarOp op, DType dtype, const SizeQuotient& a, const SizeQuotient& b) {
+        const auto floats = float_sizes(dtype);
+        if (!floats) return std::nullopt;
+        switch (op) {
+        case ScalarOp::add: return floats->add(a, b);
+        case ScalarOp::subtract: return floats->subtract(a, b);
+        case ScalarOp::multiply: return floats->multiply(a, b);
+        case ScalarOp::divide: return floats->divide(a, b);
+        case ScalarOp::minimum: return floats->minimum(a, b);
+        case ScalarOp::maximum: return floats->maximum(a, b);
+        default: break;
+        }
+        if (info(op).kind != ScalarClass::comparison) return std::nullopt;
+        const auto apart = floats->difference(a, b);
+        return apart ? binary(op, *apart, 0) : std::nullopt;
     }
 
     static Followed unary(ScalarOp op, const Size& a) {
@@ -226,11 +279,30 @@ void evaluate_sizes(const Body& body, SizeEvaluation& evaluation) {
     if (!has_origin(body, evaluation)) return;
     Interpreter interpreter(body, evaluation);
     for (const BodyEquation& equation : body.equations) interpreter.run(equation);
-    if (!evaluation.lost) return;
+}
+
+void tell_numbers(const Body& body, const SizeEvaluation& evaluation) {
     for (const SizeEvaluation::Input& input : evaluation.inputs) {
-        if (input.sizes) std::ranges::for_each(*input.sizes, &Size::value);
+        if (input.sizes) std::ranges::for_each(*input.sizes, &SizeQuotient::value);
     }
     for (const Node& node : body.nodes) node.integer.value();
+    for (const Variable& variable : body.variables) variable.extent.value();
+}
+
+std::optional<FloatSizes> float_sizes(DType dtype) {
+    if (dtype != DType::float32 && dtype != DType::float64) return std::nullopt;
+    return FloatSizes(info(dtype).format.mantissa_bits + 1);
+}
+
+std::optional<SizeQuotient> held_in(DType dtype, const SizeQuotient& value) {
+    if (is_integer(dtype)) return value.below.same_as(1) ? std::optional(value) : std::nullopt;
+    if (dtype == DType::float64) return value;
+    const auto floats = float_sizes(dtype);
+    return floats ? floats->narrowed(value) : std::nullopt;
+}
+
+double element_of(DType dtype, const SizeQuotient& value) {
+    return dtype == DType::float32 ? static_cast<float>(value.number()) : value.number();
 }
 
 }  // namespace heddle

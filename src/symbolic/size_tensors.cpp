@@ -10,7 +10,7 @@ namespace heddle {
 namespace {
 
 // y[i, j] = (i, j) is the first place ? its size : ...
-Operation operation_of(Graph& graph, TensorId id, const std::vector<Size>& sizes) {
+Operation operation_of(Graph& graph, TensorId id, const std::vector<SizeQuotient>& sizes) {
     Tensor& tensor = graph.tensors[static_cast<size_t>(id)];
     auto body = std::make_shared<Body>();
     BodyNodes nodes(*body);
@@ -26,11 +26,15 @@ Operation operation_of(Graph& graph, TensorId id, const std::vector<Size>& sizes
         const NodeId before = nodes.scalar(ScalarOp::multiply, {place, nodes.sized_integer(extent, DType::int64, true)});
         place = nodes.scalar(ScalarOp::add, {before, nodes.variable(axis)});
     }
-    NodeId value = nodes.sized_integer(sizes.back(), tensor.type.dtype, false);
+    const auto element = [&](const SizeQuotient& size) {
+        return is_float(tensor.type.dtype) ? nodes.sized_real(size, tensor.type.dtype, false)
+                                           : nodes.sized_integer(size.above, tensor.type.dtype, false);
+    };
+    NodeId value = element(sizes.back());
     for (size_t i = sizes.size() - 1; i-- > 0;) {
         const NodeId here =
             nodes.scalar(ScalarOp::equal, {place, nodes.integer(static_cast<int64_t>(i), DType::int64, true)});
-        value = nodes.select(here, nodes.sized_integer(sizes[i], tensor.type.dtype, false), value);
+        value = nodes.select(here, element(sizes[i]), value);
     }
     equation.value = value;
     body->equations.push_back(std::move(equation));
@@ -45,7 +49,7 @@ void compute_size_tensors(Session::State& session) {
     Graph& graph = session.graph;
     std::vector<TensorId> made;
     for (const auto& [id, sizes] : session.sizes) {
-        if (graph.tensor(id).constant && std::ranges::any_of(sizes, &Size::named)) made.push_back(id);
+        if (graph.tensor(id).constant && std::ranges::any_of(sizes, &SizeQuotient::named)) made.push_back(id);
     }
     std::ranges::sort(made);
     std::vector<Operation> operations;

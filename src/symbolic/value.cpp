@@ -74,13 +74,35 @@ std::optional<std::vector<int64_t>> Value::integers() const {
     return result;
 }
 
+Value Value::as_real() const {
+    const auto sizes = is_of_sizes() ? quotient() : std::nullopt;
+    const auto held = sizes && is_integer() ? float64_sizes().converted(*sizes) : sizes;
+    return held ? of_real(*held) : of(number());
+}
+
+std::optional<SizeQuotient> Value::quotient() const {
+    if (is_integer()) return SizeQuotient(size());
+    return shared_ ? *static_cast<const SizeQuotient*>(shared_.get()) : SizeQuotient::of(scalar_.real);
+}
+
+std::optional<Size> difference_of_sizes(const Value& a, const Value& b) {
+    if (!a.is_of_sizes() && !b.is_of_sizes()) return std::nullopt;
+    const auto x = a.quotient(), y = b.quotient();
+    return x && y ? float64_sizes().difference(*x, *y) : std::nullopt;
+}
+
+bool equal_numbers(const Value& a, const Value& b) {
+    const auto apart = difference_of_sizes(a, b);
+    return apart ? *apart == 0 : a.number() == b.number();
+}
+
 bool Value::operator==(const Value& other) const {
     if (kind() != other.kind()) return false;
     switch (kind()) {
     case Kind::none: return true;
     case Kind::boolean: return boolean() == other.boolean();
     case Kind::integer: return size() == other.size();
-    case Kind::real: return real() == other.real();
+    case Kind::real: return equal_numbers(*this, other);
     case Kind::text: return text() == other.text();
     case Kind::dtype: return dtype() == other.dtype();
     case Kind::list: return list() == other.list();
@@ -98,7 +120,7 @@ std::string Value::print() const {
     case Kind::none: return "none";
     case Kind::boolean: return boolean() ? "true" : "false";
     case Kind::integer: return size().text();
-    case Kind::real: return real_text(real(), DType::float64);
+    case Kind::real: return real_text(scalar_.real, DType::float64);
     case Kind::text: return in_quotes(text());
     case Kind::dtype: return std::string(name(dtype()));
     case Kind::list: break;

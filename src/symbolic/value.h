@@ -14,6 +14,7 @@
 #include "graph/graph.h"
 #include "support/dtype.h"
 #include "zspace/size.h"
+#include "zspace/size_quotient.h"
 
 namespace heddle {
 
@@ -50,7 +51,7 @@ struct BodyArray {
 };
 
 // An immutable value; copies are cheap (lists and texts are shared). Integers are sizes: a number, and where it came
-// from if it is a named dimension or computed from one.
+// from if it is a named dimension or computed from one. So are floats that are one quotient of sizes.
 class Value {
 public:
     enum class Kind : uint8_t {
@@ -80,6 +81,11 @@ public:
     static Value of(int64_t value) { return Value(Kind::integer, {.integer = value}); }
     static Value of(int value) { return of(int64_t{value}); }
     static Value of(double value) { return Value(Kind::real, {.real = value}); }
+    static Value of_real(const SizeQuotient& value) {
+        Value result = of(value.number());
+        if (value.named()) result.shared_ = std::make_shared<const SizeQuotient>(value);
+        return result;
+    }
     static Value of(std::string value);
     static Value of(const char* value) { return of(std::string(value)); }
     static Value of(DType value) { return Value(Kind::dtype, {.dtype = value}); }
@@ -114,7 +120,7 @@ public:
     bool boolean() const { return scalar_.boolean; }
     Size size() const { return {scalar_.integer, static_cast<OriginPointer>(shared_.get())}; }
     int64_t integer() const { return size().value(); }
-    double real() const { return scalar_.real; }
+    double real() const { return shared_ ? static_cast<const SizeQuotient*>(shared_.get())->value() : scalar_.real; }
     const std::string& text() const { return *static_cast<const std::string*>(shared_.get()); }
     DType dtype() const { return scalar_.dtype; }
     const List& list() const { return shared_list().elements; }
@@ -125,6 +131,11 @@ public:
     TensorId result() const { return scalar_.result; }
     // An integer or a float, as a float.
     double number() const { return is_real() ? real() : static_cast<double>(integer()); }
+    Value as_real() const;
+    // An integer or a float that is made of sizes with names.
+    bool is_of_sizes() const { return shared_ && is_number(); }
+    // Of an integer or a float; nothing where a float is no such thing.
+    std::optional<SizeQuotient> quotient() const;
     // An element of a list; any other value stands for each.
     Value at(size_t position) const;
 
@@ -168,8 +179,14 @@ private:
     Kind kind_ = Kind::none;
     bool from_template_ = true;
     Scalar scalar_ = {.integer = 0};
-    std::shared_ptr<const void> shared_;  // a list's elements, a text's letters, an integer's origin
+    std::shared_ptr<const void> shared_;  // a list's elements, a text's letters, an integer's origin, the sizes of a float
 };
+
+// What float64 holds of sizes: static floats are of this type.
+inline FloatSizes float64_sizes() { return FloatSizes(53); }
+// Of numbers, as a fact; nothing where neither is made of sizes, or what is made of them is not followed.
+std::optional<Size> difference_of_sizes(const Value& a, const Value& b);
+bool equal_numbers(const Value& a, const Value& b);
 
 // Where only static values can be: parameters, `$` names, what `Environment::evaluate` answers.
 using StaticValue = Value;

@@ -86,6 +86,7 @@ TEST(EmbeddingInC, NullPointersAreRefusedByName) {
                    [&](heddle_error** e) { return heddle_model_compile(model, nullptr, 1, nullptr, &executable, e); });
     expect_refused("'model'",
                    [&](heddle_error** e) { return heddle_model_run(nullptr, nullptr, 0, nullptr, nullptr, 0, e); });
+    expect_refused("'model'", [&](heddle_error** e) { return heddle_model_let_results_grow(nullptr, e); });
     expect_refused("'inputs'",
                    [&](heddle_error** e) { return heddle_model_run(model, nullptr, 1, nullptr, nullptr, 0, e); });
     expect_refused("'executable'",

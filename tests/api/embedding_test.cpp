@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <set>
 
 #include "api/helpers.h"
 #include "api/models.h"
@@ -36,6 +37,64 @@ TEST(Embedding, AModelIsLoadedCompiledAndRunOnMemoryOfTheCaller) {
             EXPECT_EQ(0, std::memcmp(results[0].as<float>(), y.data(), y.size() * sizeof(float)));
         }
     }
+}
+
+// The element at (i, j, k).
+float at(const Tensor& tensor, int64_t i, int64_t j, int64_t k) {
+    const auto& strides = tensor.strides();
+    return tensor.as<const float>()[i * strides[0] + j * strides[1] + k * strides[2]];
+}
+
+void expect_elements(const Tensor& found, const std::vector<float>& expected) {
+    const auto& shape = found.shape();
+    ASSERT_EQ(static_cast<size_t>(found.size()), expected.size());
+    for (int64_t i = 0, n = 0; i < shape[0]; i++) {
+        for (int64_t j = 0; j < shape[1]; j++) {
+            for (int64_t k = 0; k < shape[2]; k++, n++) EXPECT_EQ(at(found, i, j, k), expected[static_cast<size_t>(n)]) << n;
+        }
+    }
+}
+
+// `cache` [2, n, 3] with x [2, 1, 3] + 1 behind.
+std::vector<float> longer(const std::vector<float>& cache, const std::vector<float>& x) {
+    std::vector<float> all;
+    const size_t half = cache.size() / 2;
+    for (size_t i = 0; i < 2; i++) {
+        all.insert(all.end(), cache.data() + i * half, cache.data() + (i + 1) * half);
+        for (size_t k = 0; k < 3; k++) all.push_back(x[i * 3 + k] + 1);
+    }
+    return all;
+}
+
+TEST(Embedding, ResultsThatGrowDoSoInPlace) {
+    const Runtime runtime = tests::runtime();
+    const Model growing = parsed(runtime, cache_model()), plain = parsed(runtime, cache_model());
+    ASSERT_TRUE(growing.let_results_grow());
+    std::vector<float> expected = numbers(2 * 16 * 3);
+    const std::vector<float> begin = expected, x = numbers(6);
+    const Tensor one = Tensor::of(x.data(), {2, 1, 3});
+    Tensor cache = Tensor::of(begin.data(), {2, 16, 3});
+    std::vector<Tensor> kept;  // so that memory is not used again
+    std::set<const void*> places;
+    for (int i = 0; i < 30; i++) {
+        cache = growing.run({cache, one}).value().at(0);
+        expected = longer(expected, x);
+        expect_elements(cache, expected);
+        places.insert(cache.data());
+        kept.push_back(cache);
+    }
+    EXPECT_LE(places.size(), 3u);
+    // Of two that continue one, the second has other memory; who has the first keeps it.
+    const Tensor first = growing.run({cache, one}).value().at(0), second = growing.run({cache, one}).value().at(0);
+    EXPECT_EQ(first.data(), cache.data());
+    EXPECT_NE(second.data(), cache.data());
+    expect_elements(first, longer(expected, x));
+    expect_elements(second, longer(expected, x));
+    expect_elements(cache, expected);
+    // Without being asked for, results are row-major, and are taken so.
+    EXPECT_EQ(code_of(plain.run({cache, one})), "api.strides");
+    const Tensor dense = plain.run({Tensor::of(expected.data(), {2, 46, 3}), one}).value().at(0);
+    EXPECT_EQ(dense.strides(), (std::vector<int64_t>{47 * 3, 3, 1}));
 }
 
 TEST(Embedding, BytesThatAreLentAreReadInPlaceAndGivenBack) {

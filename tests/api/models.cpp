@@ -130,6 +130,16 @@ std::string doubling_model(bool gives_list) {
     return model.bytes();
 }
 
+std::string cache_model() {
+    ModelText text;
+    text.inputs = {{"cache", {"2", "n", "3"}}, {"x", {"2", "t", "3"}}};
+    text.outputs = {{"longer", {"2", "m", "3"}}};
+    text.initializers = {onnx::tensor_message("one", 1, {1}, onnx::raw_floats({1}))};
+    text.nodes = {{"Add", {"x", "one"}, {"new"}},
+                  {"Concat", {"cache", "new"}, {"longer"}, {onnx::integer_attribute("axis", 1)}}};
+    return text.bytes();
+}
+
 std::string one_node_of(const std::string& operator_type) {
     ModelText text;
     text.inputs = {{"x", {"4"}}};

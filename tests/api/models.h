@@ -27,6 +27,8 @@ std::string table_model();
 std::string weighted_model();
 // y[n 2^trips] = x[n] with itself behind it, `trips` times; or the list of all on the way.
 std::string doubling_model(bool gives_list = false);
+// longer[2, n + t, 3] = cache[2, n, 3] with x[2, t, 3] + 1 behind.
+std::string cache_model();
 std::string one_node_of(const std::string& operator_type);
 
 }  // namespace heddle::tests

@@ -28,6 +28,24 @@ Graph windows(int64_t size) {
     return session.finish({x});
 }
 
+TEST(Arena, what_grows_finds_room_ahead) {
+    const plan::Plan plan = plan_of(windows(12));
+    plan::Numbers numbers(plan);
+    Arena arena(1);
+    const std::byte* last = nullptr;
+    int moved = 0;
+    for (numbers.workspace_bytes = 1'000'000; numbers.workspace_bytes < 10'000'000; numbers.workspace_bytes += 100'000) {
+        ASSERT_TRUE(arena.take(plan, numbers));
+        moved += arena.workspace() != last;
+        last = arena.workspace();
+        EXPECT_LE(arena.bytes(), numbers.workspace_bytes * 3 / 2 + plan.scratch_bytes + 64);
+    }
+    EXPECT_LE(moved, 7);
+    numbers.workspace_bytes = 1'000;
+    ASSERT_TRUE(arena.take(plan, numbers));
+    EXPECT_EQ(arena.workspace(), last) << "it serves what is smaller";
+}
+
 TEST(Arena, sessions_use_it_in_turn) {
     const auto pool = std::make_shared<ThreadPool>(2);
     const auto arena = std::make_shared<Arena>(2);

@@ -52,6 +52,26 @@ TEST(ResultMemory, KeepsNoMoreThanItIsTold) {
     EXPECT_EQ(memory.bytes(), other.byte_size()) << "the oldest goes first";
 }
 
+TEST(ResultMemory, ServesSizesNearby) {
+    const auto rows = [](int64_t count) { return TensorType{DType::float32, {Size(count), Size(64)}}; };
+    ResultMemory memory;
+    memory.keep(ResultMemory::capacity(rows(1030).byte_size()));
+    std::optional<TensorData> first = memory.make(rows(1030));
+    const std::byte* const place = first->data();
+    first.reset();
+    for (const int64_t count : {1031, 1100, 1030, 600, 1024}) {
+        const TensorData other = memory.make(rows(count));
+        EXPECT_EQ(other.data(), place) << count;
+        EXPECT_EQ(other.byte_size(), count * 256);
+    }
+    EXPECT_NE(memory.make(rows(300)).data(), place) << "it would hold more than twice what it needs";
+    EXPECT_NE(memory.make(rows(2000)).data(), place) << "there is no room";
+    for (int64_t bytes = 1; bytes < int64_t{1} << 50; bytes += 1 + bytes / 7) {
+        EXPECT_GE(ResultMemory::capacity(bytes), bytes);
+        EXPECT_LE(ResultMemory::capacity(bytes), bytes + bytes / 8 + 1);
+    }
+}
+
 TEST(ResultMemory, EndsBeforeItsTensors) {
     std::optional<ResultMemory> memory(std::in_place);
     memory->keep(large.byte_size());

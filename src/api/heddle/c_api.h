@@ -222,6 +222,11 @@ HEDDLE_API heddle_status heddle_model_compile(heddle_model* model, const heddle_
 HEDDLE_API heddle_status heddle_model_run(heddle_model* model, const heddle_tensor* inputs, size_t input_count,
                                           const heddle_progress* progress, heddle_managed_tensor** outputs,
                                           size_t output_count, heddle_error** error);
+/* From now on a result of heddle_model_run that is an input with more behind it, as a decoder's cache is, may lie in memory with
+   room behind: read it by its strides. Handed back as that input, it grows there: nothing is copied, and the tensor handed back
+   keeps its elements, which the longer one shares. Write to neither. A result handed back twice is copied the second time. Since
+   1.1. */
+HEDDLE_API heddle_status heddle_model_let_results_grow(heddle_model* model, heddle_error** error);
 HEDDLE_API void heddle_executable_release(heddle_executable* executable);
 
 HEDDLE_API size_t heddle_executable_input_count(const heddle_executable* executable);

@@ -141,6 +141,7 @@ public:
     }
 
     const std::vector<int64_t>& shape() const { return shape_; }
+    const std::vector<int64_t>& strides() const { return strides_; }  // in elements; empty: row-major
     DType dtype() const { return dtype_; }
     int64_t size() const {
         int64_t size = 1;
@@ -368,6 +369,10 @@ public:
         for (heddle_managed_tensor* tensor : made) results.push_back(Tensor::take(tensor));
         return results;
     }
+
+    // From now on a result of `run` that is an input with more behind it may have room behind (Tensor::strides), and grows there
+    // when it is handed back. Write neither to it nor to what it grew from.
+    Result<Done> let_results_grow() const { return detail::call(heddle_model_let_results_grow, get()); }
 
     heddle_model* get() const { return handle_.get(); }
 

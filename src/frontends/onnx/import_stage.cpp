@@ -37,13 +37,13 @@ private:
     // A value that sizes follow from.
     TensorId add_known(const std::string& name, const TensorData& data) {
         const auto names = size_names(name, data);
-        std::vector<Size> sizes;
+        std::vector<SizeQuotient> sizes;
         for (size_t i = 0; i < names->size(); i++) {
             const int64_t number = data.integer_at(static_cast<int64_t>(i));
             if (!(*names)[i].empty()) names_[(*names)[i]] = number;
             sizes.push_back((*names)[i].empty() ? Size(number) : named_size((*names)[i], number));
         }
-        return session_.add_sizes(name, {data.dtype(), {data.shape().begin(), data.shape().end()}}, sizes);
+        return session_.add_sizes(name, {data.dtype(), {data.shape().begin(), data.shape().end()}}, std::move(sizes));
     }
 
     void add_in_stage(Nodes::iterator position) {

@@ -1,0 +1,39 @@
+// What runs of models take and give: tensors, lists of them, and tensors that grow.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/growing_memory.h"
+#include "support/diagnostic.h"
+#include "support/tensor_data.h"
+#include "zspace/size.h"
+
+namespace heddle::inference {
+
+struct Value {
+    std::optional<TensorData> tensor;
+    std::shared_ptr<const std::vector<Value>> list;
+    std::optional<runtime::Growing> growing;  // one of the three; none: an optional that is not there
+    std::vector<Size> sizes;  // of the tensor's dimensions, with origins; empty: nothing is known of them
+
+    static Value of(TensorData data) { return {.tensor = std::move(data), .list = nullptr, .growing = {}, .sizes = {}}; }
+    static Value of_list(std::vector<Value> elements) {
+        return {.tensor = {},
+                .list = std::make_shared<const std::vector<Value>>(std::move(elements)),
+                .growing = {},
+                .sizes = {}};
+    }
+    static Value of_growing(runtime::Growing growing) {
+        return {.tensor = {}, .list = nullptr, .growing = std::move(growing), .sizes = {}};
+    }
+    // The same, no tensor of which grows: what did is copied.
+    Value dense() const { return growing ? of(growing->dense()) : *this; }
+};
+
+std::vector<Value> values_of(std::vector<TensorData> tensors);
+// Row-major ones. Code onnx.step: one is no tensor.
+Result<std::vector<TensorData>> tensors_of(const std::vector<Value>& values);
+
+}  // namespace heddle::inference
