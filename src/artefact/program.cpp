@@ -26,9 +26,14 @@ using OriginKind = Origin::Kind;
 // Its rows. Numbers are places of the group's steps.
 class GroupMaker {
 public:
-    GroupMaker(const plan::Plan& plan, const std::vector<runtime::Block>& prepared, WeightPool& weights, Variant& variant,
-               std::map<std::string, int32_t>& kernels)
-        : plan_(plan), prepared_(prepared), weights_(weights), variant_(variant), kernels_(kernels), row_of_(plan.buffers.size(), -1) {}
+    GroupMaker(const plan::Plan& plan, const std::vector<runtime::Block>& prepared, WeightPool& weights,
+               Variant& variant, std::map<std::string, int32_t>& kernels)
+        : plan_(plan),
+          prepared_(prepared),
+          weights_(weights),
+          variant_(variant),
+          kernels_(kernels),
+          row_of_(plan.buffers.size(), -1) {}
 
     Group make(const std::vector<Dimension>& dimensions, const SizeDomain& domain) {
         group_.made_for = plan_.names;
@@ -37,7 +42,8 @@ public:
         for (const auto& [name, size] : plan_.names) {
             if (std::ranges::find(dimensions, name, &Dimension::name) == dimensions.end()) group_.steps.fix(name, size);
         }
-        for (const SizeFact& fact : domain.facts) group_.facts.push_back({fact.relation, group_.steps.place_of(fact.size)});
+        for (const SizeFact& fact : domain.facts)
+            group_.facts.push_back({fact.relation, group_.steps.place_of(fact.size)});
         for (const TensorType& type : plan_.output_types)
             for (const Size& size : type.shape) group_.shapes.push_back(group_.steps.place_of(size));
         place_memory();
@@ -60,12 +66,14 @@ private:
         for (const plan::Stacked& stacked : plan_.stack) {
             const auto b = static_cast<size_t>(stacked.buffer);
             for (int32_t below : stacked.below) begin_[b] = greater(begin_[b], end[static_cast<size_t>(below)]);
-            end[b] = group_.steps.place_of(OriginKind::add, begin_[b], group_.steps.place_of(plan::room(plan_.buffers[b])));
+            const int32_t room = group_.steps.place_of(plan::room(plan_.buffers[b]));
+            end[b] = group_.steps.place_of(OriginKind::add, begin_[b], room);
             group_.workspace = greater(group_.workspace, end[b]);
         }
         group_.scratch = number(least_scratch);
         for (const plan::Batch& batch : plan_.run)
-            for (const plan::Launch& launch : batch) group_.scratch = greater(group_.scratch, group_.steps.place_of(launch.scratch_bytes));
+            for (const plan::Launch& launch : batch)
+                group_.scratch = greater(group_.scratch, group_.steps.place_of(launch.scratch_bytes));
         group_.workspace_text = plan::workspace_text(plan_);
         if (group_.workspace_text.empty()) group_.workspace_text = text_at(group_.workspace);
         group_.scratch_text = text_at(group_.scratch);
@@ -205,8 +213,10 @@ private:
         for (const Variant& variant : program_.variants) {
             auto one = made_for(*graph, variant.target);
             if (!one) return fail(std::move(one.error()));
-            if (one->plan.facts) facts.insert(facts.end(), one->plan.facts->list().begin(), one->plan.facts->list().end());
-            if (!one->plan.facts) add_numbers(facts, sizes);
+            if (one->plan.facts)
+                facts.insert(facts.end(), one->plan.facts->list().begin(), one->plan.facts->list().end());
+            else
+                add_numbers(facts, sizes);
             one->plan.names.insert(sizes.begin(), sizes.end());
             made.push_back(std::move(*one));
         }
