@@ -4,9 +4,11 @@
 
 typedef int32_t (*heddle_kernel)(void* const* buffers, const int64_t* numbers, int64_t begin, int64_t end);
 
-/* A number is known by its place: from 0 on there are the sizes of the dimensions, behind them what the group's steps come
- * to, one after another; below 0 the group's constants, -1 the first of them. */
-enum { heddle_add, heddle_subtract, heddle_multiply, heddle_floor_divide, heddle_modulo, heddle_minimum, heddle_maximum };
+/* A number is known by its place: from 0 on there are the sizes of the dimensions, behind them what the group's steps
+ * come to, one after another; below 0 the group's constants, -1 the first of them. */
+enum {
+    heddle_add, heddle_subtract, heddle_multiply, heddle_floor_divide, heddle_modulo, heddle_minimum, heddle_maximum
+};
 typedef struct {
     int32_t operation, a, b; /* places of constants, sizes or steps before */
 } heddle_step;
@@ -30,7 +32,7 @@ typedef struct {
     int32_t buffers, buffer_count; /* into the group's lists: buffers' numbers */
     int32_t numbers;               /* where its own begin: of the group's, or -1 - where among its constants */
     int32_t tasks, rounds;         /* places */
-    int32_t ends;                  /* 1: those before and this one do not depend on each other, the next ones do on them */
+    int32_t ends; /* 1: those before and this one do not depend on each other, the next ones do on them */
 } heddle_launch;
 
 /* Sizes for which the program does the same with other numbers: those within ranges for which facts hold. */
@@ -276,7 +278,9 @@ static int heddle_holds(const heddle_program* program, const heddle_group* group
             done = fact->steps;
         }
         const int64_t value = heddle_value(group, values, fact->place);
-        if (fact->relation == heddle_not_negative ? value < 0 : (value == 0) != (fact->relation == heddle_zero)) return 0;
+        if (fact->relation == heddle_not_negative && value < 0) return 0;
+        if (fact->relation == heddle_zero && value != 0) return 0;
+        if (fact->relation == heddle_not_zero && value == 0) return 0;
     }
     return heddle_take_steps(program, group, values, done, group->first_steps);
 }
@@ -383,7 +387,8 @@ static void heddle_launch_tasks(heddle_work* work, int32_t l, int64_t begin, int
     const heddle_group* group = work->group;
     const heddle_launch* launch = &group->launches[l];
     const int32_t* list = group->lists + launch->buffers;
-    const int64_t* numbers = launch->numbers < 0 ? group->constants - 1 - launch->numbers : work->numbers + launch->numbers;
+    const int64_t* numbers =
+        launch->numbers < 0 ? group->constants + (-1 - launch->numbers) : work->numbers + launch->numbers;
     void* pointers[HEDDLE_BUFFERS + 1];
     unsigned char* scratch = work->scratch + work->scratch_each * worker;
     int32_t none = 0;
@@ -503,7 +508,8 @@ static int32_t heddle_check_outputs(heddle_call* call, const heddle_program* pro
         for (int32_t d = 0; d < argument->rank; d++) {
             const int64_t size = heddle_value(group, values, *places++);
             if (tensor->shape[d] != size)
-                return heddle_wrong_number(call, "output ", argument->name, ": a size is to be ", size, tensor->shape[d]);
+                return heddle_wrong_number(call, "output ", argument->name, ": a size is to be ", size,
+                                           tensor->shape[d]);
         }
         if ((status = heddle_check_layout(call, "output ", argument, tensor))) return status;
     }
@@ -575,8 +581,8 @@ static int32_t heddle_program_run(const heddle_program* program, heddle_call* ca
         status = heddle_check_layout(call, "input ", &program->inputs[i], call->inputs[i]);
         if (status) return status;
     }
-    status = heddle_lay_out(call, program, choice.group, is_ready ? (const int64_t*)call->workspace : choice.values, &layout);
-    if (status) return status;
+    const int64_t* values = is_ready ? (const int64_t*)call->workspace : choice.values;
+    if ((status = heddle_lay_out(call, program, choice.group, values, &layout))) return status;
     if (!is_there || call->workspace_bytes < (uint64_t)layout.bytes)
         return heddle_wrong_number(call, "the workspace", "", ", at a multiple of 64, is to have bytes: ", layout.bytes,
                                    workspace ? (int64_t)call->workspace_bytes : 0);

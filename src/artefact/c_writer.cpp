@@ -98,7 +98,9 @@ int kind_number(plan::Buffer::Kind kind) {
     return 3;
 }
 
-int operation_number(Origin::Kind operation) { return static_cast<int>(operation) - static_cast<int>(Origin::Kind::add); }
+int operation_number(Origin::Kind operation) {
+    return static_cast<int>(operation) - static_cast<int>(Origin::Kind::add);
+}
 
 class CWriter {
 public:
@@ -184,7 +186,8 @@ private:
 
     // The name of an array of these rows. Groups share those that are the same.
     template <typename Row>
-    std::string shared(std::string_view type, const std::vector<Row>& rows, const std::function<std::string(const Row&)>& of) {
+    std::string shared(std::string_view type, const std::vector<Row>& rows,
+                       const std::function<std::string(const Row&)>& of) {
         const std::string text = array_text<Row>(rows, of);
         const auto [known, is_new] =
             shared_.try_emplace(fmt::format("{} {}", type, text), fmt::format("heddle_rows_{}", shared_.size()));
@@ -203,27 +206,32 @@ private:
         for (int32_t place : group.shapes) lists.push_back(rows.place(place));
         std::vector<std::string> arrays = {shared("int64_t", ranges)};
         arrays.push_back(shared<FactRow>("heddle_fact", group.facts, [&](const FactRow& row) {
-            return fmt::format("{{{},{},{}}}", static_cast<int>(row.relation), rows.place(row.place), rows.steps_before(row.place));
+            return fmt::format("{{{},{},{}}}", static_cast<int>(row.relation), rows.place(row.place),
+                               rows.steps_before(row.place));
         }));
-        arrays.push_back(shared<SizeProgram::Step>("heddle_step", group.steps.steps(), [&](const SizeProgram::Step& step) {
-            return fmt::format("{{{},{},{}}}", operation_number(step.operation), rows.place(step.a), rows.place(step.b));
+        using Step = SizeProgram::Step;
+        arrays.push_back(shared<Step>("heddle_step", group.steps.steps(), [&](const Step& step) {
+            return fmt::format("{{{},{},{}}}", operation_number(step.operation), rows.place(step.a),
+                               rows.place(step.b));
         }));
         arrays.push_back(shared<BufferRow>("heddle_buffer", group.buffers, [&](const BufferRow& row) {
-            return fmt::format("{{{},{},{},{}}}", kind_number(row.kind), row.index, rows.place(row.place), rows.place(row.base));
+            return fmt::format("{{{},{},{},{}}}", kind_number(row.kind), row.index, rows.place(row.place),
+                               rows.place(row.base));
         }));
         arrays.push_back(shared<LaunchRow>("heddle_launch", group.launches, [&](const LaunchRow& row) {
             const size_t begin = lists.size();
             lists.insert(lists.end(), row.buffers.begin(), row.buffers.end());
-            return fmt::format("{{{},{},{},{},{},{},{}}}", row.kernel, begin, row.buffers.size(), rows.numbers_at(row.numbers),
-                               rows.place(row.tasks), rows.place(row.rounds), row.ends_batch ? 1 : 0);
+            return fmt::format("{{{},{},{},{},{},{},{}}}", row.kernel, begin, row.buffers.size(),
+                               rows.numbers_at(row.numbers), rows.place(row.tasks), rows.place(row.rounds),
+                               row.ends_batch ? 1 : 0);
         }));
         const int32_t workspace = rows.place(group.workspace), scratch = rows.place(group.scratch);
         arrays.push_back(shared("int32_t", lists));
         arrays.push_back(shared("int32_t", rows.numbers()));
         arrays.push_back(shared("int64_t", rows.constants()));
-        groups_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}}},\n", fmt::join(arrays, ", "), group.facts.size(),
-                               group.steps.steps().size(), group.first_steps, rows.numbers().size(), group.launches.size(),
-                               workspace, scratch);
+        groups_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}}},\n", fmt::join(arrays, ", "),
+                               group.facts.size(), group.steps.steps().size(), group.first_steps,
+                               rows.numbers().size(), group.launches.size(), workspace, scratch);
     }
 
     void add_values() {
@@ -271,7 +279,8 @@ private:
             groups_.clear();
             for (size_t g = 0; g < count; g++) add_group(v, g);
             text_ += fmt::format("static const heddle_group heddle_groups_{}[] = {{\n{}}};\n", v, groups_);
-            rows += fmt::format("    {{heddle_runs_here_{0}, heddle_kernels_{0}, heddle_groups_{0}, {1}}},\n", v, count);
+            rows += fmt::format("    {{heddle_runs_here_{0}, heddle_kernels_{0}, heddle_groups_{0}, {1}}},\n", v,
+                                count);
         }
         text_ += fmt::format("static const heddle_variant heddle_variants[] = {{\n{}}};\n", rows);
     }

@@ -49,7 +49,9 @@ std::optional<bool> decided(const SizeFact& fact, const std::map<std::string, In
         return std::nullopt;
     default: {
         const bool is_zero = fact.relation == Relation::zero;
-        const bool has_none = (bounds.known_low() && bounds.low.number() > 0) || (bounds.known_high() && bounds.high.number() < 0);
+        const bool is_above = bounds.known_low() && bounds.low.number() > 0;
+        const bool is_below = bounds.known_high() && bounds.high.number() < 0;
+        const bool has_none = is_above || is_below;
         if (has_none) return !is_zero;
         if (bounds.known() && bounds.low.number() == 0 && bounds.high.number() == 0) return is_zero;
         return std::nullopt;
@@ -108,7 +110,10 @@ public:
         if (!negated || line->factor == INT64_MIN) return std::nullopt;
         switch (fact.relation) {
         case Relation::not_negative:
-            line->factor > 0 ? least(ceil_divide(*negated, line->factor)) : most(floor_divide(line->offset, -line->factor));
+            if (line->factor > 0)
+                least(ceil_divide(*negated, line->factor));
+            else
+                most(floor_divide(line->offset, -line->factor));
             return ranges;
         case Relation::zero: {
             const int64_t size = *negated / line->factor;
@@ -136,7 +141,8 @@ bool is_empty(const Ranges& ranges) { return std::ranges::any_of(ranges, &SizeRa
 
 Ranges shared(const Ranges& a, const Ranges& b) {
     Ranges result;
-    for (size_t d = 0; d < a.size(); d++) result.push_back({std::max(a[d].least, b[d].least), std::min(a[d].most, b[d].most)});
+    for (size_t d = 0; d < a.size(); d++)
+        result.push_back({std::max(a[d].least, b[d].least), std::min(a[d].most, b[d].most)});
     return result;
 }
 
@@ -247,9 +253,8 @@ private:
                 changed[d]++;
                 const auto next = fact.size->evaluated(space_.named(changed));
                 const auto rise = here && next ? checked_subtract(*next, *here) : std::nullopt;
-                if (!rise || *rise == 0) continue;
-                const auto steps = combined(Origin::Kind::floor_divide, constant(*here), constant(*rise))->evaluated({});
-                const auto size = steps ? checked_subtract(sizes[d], *steps) : std::nullopt;
+                if (!rise || *rise == 0 || *here == INT64_MIN) continue;
+                const auto size = checked_subtract(sizes[d], floor_divide(*here, *rise));
                 const SizeRange& range = part_.ranges[d];
                 if (!size || *size < range.least || *size > range.most || !dimension(d).has(*size)) continue;
                 changed[d] = *size;
@@ -277,13 +282,12 @@ public:
             if (!sizes) continue;
             auto made = add(*sizes);
             // Where there is an end, the least sizes are before it if any are.
-            if (const auto least = Search(space_, part).least(); !made && may_end(made.error()) && least && *least != *sizes)
-                made = add(*least);
-            if (made) {
-                parts.push_back(std::move(part));
-            } else if (domains_.empty() || !may_end(made.error())) {
-                return made;
+            if (!made && may_end(made.error())) {
+                const auto least = Search(space_, part).least();
+                if (least && *least != *sizes) made = add(*least);
             }
+            if (!made && (domains_.empty() || !may_end(made.error()))) return made;
+            if (made) parts.push_back(std::move(part));
         }
         return {};
     }
@@ -342,7 +346,8 @@ private:
         return false;
     }
 
-    static std::optional<bool> known_in(const Part& part, const SizeFact& fact, const std::map<std::string, Interval>& names) {
+    static std::optional<bool> known_in(const Part& part, const SizeFact& fact,
+                                        const std::map<std::string, Interval>& names) {
         if (const auto known = decided(fact, names)) return known;
         const SizeFact other = opposite(fact);
         for (const SizeFact& known : part.facts) {
@@ -357,7 +362,9 @@ private:
         for (size_t d = 0; d < common.size(); d++) {
             const Dimension& dimension = space_.dimensions()[d];
             const SizeRange whole = part.ranges[d];
-            for (const SizeRange& beside : {SizeRange{common[d].most + dimension.step, whole.most}, SizeRange{whole.least, common[d].least - dimension.step}}) {
+            const SizeRange above{common[d].most + dimension.step, whole.most};
+            const SizeRange below{whole.least, common[d].least - dimension.step};
+            for (const SizeRange& beside : {above, below}) {
                 if (beside.is_empty()) continue;
                 part.ranges[d] = beside;
                 parts.push_back(part);
@@ -393,7 +400,8 @@ bool SizeDomain::has(const std::vector<Dimension>& dimensions, const SizeNames& 
     return std::ranges::all_of(facts, [&](const SizeFact& fact) { return fact.holds(sizes); });
 }
 
-SizeDomain domain_of(const std::vector<SizeFact>& facts, const std::vector<Dimension>& dimensions, const SizeNames& fixed) {
+SizeDomain domain_of(const std::vector<SizeFact>& facts, const std::vector<Dimension>& dimensions,
+                     const SizeNames& fixed) {
     const Space space(dimensions, fixed);
     SizeDomain domain{space.all(), {}};
     std::vector<SizeFact> others;
@@ -405,7 +413,8 @@ SizeDomain domain_of(const std::vector<SizeFact>& facts, const std::vector<Dimen
     }
     if (is_empty(domain.ranges)) return domain;
     const auto names = space.intervals(domain.ranges);
-    std::ranges::copy_if(others, std::back_inserter(domain.facts), [&](const SizeFact& fact) { return decided(fact, names) != true; });
+    std::ranges::copy_if(others, std::back_inserter(domain.facts),
+                         [&](const SizeFact& fact) { return decided(fact, names) != true; });
     return domain;
 }
 

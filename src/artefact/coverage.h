@@ -1,5 +1,5 @@
-// Which plans a range of sizes needs. A plan holds where its facts do; so plans are asked for, one at sizes for which none
-// holds yet, until there is one for all.
+// Which plans a range of sizes needs. A plan holds where its facts do; so plans are asked for, one at sizes for which
+// none holds yet, until there is one for all.
 #pragma once
 
 #include <functional>
@@ -26,14 +26,15 @@ struct SizeDomain {
 };
 
 // Where all of these hold. Names that are no dimensions have the numbers of `fixed`.
-SizeDomain domain_of(const std::vector<SizeFact>& facts, const std::vector<Dimension>& dimensions, const SizeNames& fixed);
+SizeDomain domain_of(const std::vector<SizeFact>& facts, const std::vector<Dimension>& dimensions,
+                     const SizeNames& fixed);
 
 // Makes what holds for sizes, and says where else it does. Called with all dimensions and what is fixed.
 using MakeAt = std::function<Result<SizeDomain>(const SizeNames& sizes)>;
 
 // Calls `make` until there is something for all sizes of the dimensions. Where ranges are wide and facts are of several
-// dimensions, or of remainders, that nothing is left out is looked for, and not proved. Sizes that are beyond what can be
-// counted are left out; of open dimensions also those for which `make` fails. Codes: those of `make`;
+// dimensions, or of remainders, that nothing is left out is looked for, and not proved. Sizes that are beyond what can
+// be counted are left out; of open dimensions also those for which `make` fails. Codes: those of `make`;
 // artefact.too_many_sizes (what is made holds for so few sizes that there is no end to it).
 Result<void> cover(const std::vector<Dimension>& dimensions, const SizeNames& fixed, const MakeAt& make);
 

@@ -8,7 +8,8 @@ GroupRows::GroupRows(const Group& group) : group_(group) {
     // The dimensions are the program's first places, in their order.
     const auto names = static_cast<int32_t>(group.steps.names().size());
     for (int32_t d = 0; d < names; d++) place_of_[d] = d;
-    for (const SizeProgram::Step& step : group.steps.steps()) place_of_.emplace(step.to, static_cast<int32_t>(place_of_.size()));
+    for (const SizeProgram::Step& step : group.steps.steps())
+        place_of_.emplace(step.to, static_cast<int32_t>(place_of_.size()));
 }
 
 int32_t GroupRows::place(int32_t of_steps) {
@@ -25,11 +26,16 @@ int32_t GroupRows::steps_before(int32_t of_steps) const {
 }
 
 int32_t GroupRows::numbers_at(const std::vector<int32_t>& of_steps) {
-    const bool is_fixed = std::ranges::all_of(of_steps, [&](int32_t place) { return group_.steps.constant_at(place).has_value(); });
     const auto [known, is_new] = known_.try_emplace(of_steps, 0);
     if (!is_new) return known->second;
-    known->second = is_fixed ? -1 - static_cast<int32_t>(constants_.size()) : static_cast<int32_t>(numbers_.size());
-    for (int32_t of : of_steps) is_fixed ? constants_.push_back(*group_.steps.constant_at(of)) : numbers_.push_back(place(of));
+    const auto is_constant = [&](int32_t place) { return group_.steps.constant_at(place).has_value(); };
+    if (std::ranges::all_of(of_steps, is_constant)) {
+        known->second = -1 - static_cast<int32_t>(constants_.size());
+        for (int32_t of : of_steps) constants_.push_back(*group_.steps.constant_at(of));
+    } else {
+        known->second = static_cast<int32_t>(numbers_.size());
+        for (int32_t of : of_steps) numbers_.push_back(place(of));
+    }
     return known->second;
 }
 

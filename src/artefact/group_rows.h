@@ -9,7 +9,7 @@
 
 namespace heddle::artefact {
 
-// There, places are: from 0 on the dimensions' sizes, then what steps come to, one each; below 0 constants, -1 the first.
+// There, places are: from 0 on the dimensions' sizes, then what steps come to; below 0 constants, -1 the first.
 class GroupRows {
 public:
     explicit GroupRows(const Group& group);

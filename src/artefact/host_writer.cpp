@@ -63,12 +63,20 @@ static int32_t take(heddle_call* call, host_state* state, int32_t value, const D
     if (given->device.device_type != kDLCPU || given->ndim != own->ndim || given->dtype.code != own->dtype.code ||
         given->dtype.bits != own->dtype.bits || given->dtype.lanes != 1)
         return host_wrong(call, "a tensor has another type, rank or device than the program's: ", name);
-    for (int32_t d = given->ndim; d-- > 0; step *= given->shape[d]) {
+    int has_elements = 1;
+    for (int32_t d = 0; d < given->ndim; d++) {
+        state->shape[value][d] = given->shape[d];
+        has_elements = has_elements && given->shape[d] != 0;
+    }
+    for (int32_t d = given->ndim; d-- > 0 && has_elements;) {
         if (given->strides && given->shape[d] > 1 && given->strides[d] != step)
             return host_wrong(call, "a tensor is not row-major: ", name);
-        state->shape[value][d] = given->shape[d];
+        if (given->shape[d] < 0 || __builtin_mul_overflow(step, given->shape[d], &step)) {
+            host_wrong(call, "a tensor has more elements than there can be: ", name);
+            return HEDDLE_BAD_SIZE;
+        }
     }
-    if (needs_data && !given->data && step > 0) return host_wrong(call, "a tensor has no data: ", name);
+    if (needs_data && !given->data && has_elements) return host_wrong(call, "a tensor has no data: ", name);
     own->data = given->data;
     own->byte_offset = given->byte_offset;
     return 0;

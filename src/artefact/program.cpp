@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/llvm/llvm_backend.h"
+#include "plan/stack.h"
 #include "runtime/prepare_here.h"
 #include "zspace/size_class.h"
 
@@ -22,36 +23,17 @@ bool is_weight(Kind kind) { return kind == Kind::constant || kind == Kind::prepa
 
 using OriginKind = Origin::Kind;
 
-// A buffer of the workspace, and those that live when it does and lie below it.
-struct Stacked {
-    int32_t buffer = -1;
-    std::vector<int32_t> below;
-};
-
-std::vector<Stacked> stack_of(const plan::Plan& plan) {
-    std::vector<Stacked> stack;
-    for (size_t b = 0; b < plan.buffers.size(); b++) {
-        if (plan.buffers[b].kind == Kind::workspace && plan.buffers[b].first >= 0) stack.push_back({static_cast<int32_t>(b), {}});
-    }
-    const auto buffer = [&](const Stacked& stacked) -> const plan::Buffer& { return plan.buffers[static_cast<size_t>(stacked.buffer)]; };
-    std::ranges::stable_sort(stack, {}, [&](const Stacked& stacked) { return buffer(stacked).offset; });
-    for (size_t i = 0; i < stack.size(); i++) {
-        for (size_t j = 0; j < i; j++) {
-            const plan::Buffer &above = buffer(stack[i]), &below = buffer(stack[j]);
-            if (below.first <= above.last && above.first <= below.last) stack[i].below.push_back(stack[j].buffer);
-        }
-    }
-    return stack;
-}
-
-Size room(const plan::Buffer& buffer) { return floor_divide(buffer.bytes + 127, 64) * 64; }
-
 // Its rows. Numbers are places of the group's steps.
 class GroupMaker {
 public:
-    GroupMaker(const plan::Plan& plan, const std::vector<runtime::Block>& prepared, WeightPool& weights, Variant& variant,
-               std::map<std::string, int32_t>& kernels)
-        : plan_(plan), prepared_(prepared), weights_(weights), variant_(variant), kernels_(kernels), row_of_(plan.buffers.size(), -1) {}
+    GroupMaker(const plan::Plan& plan, const std::vector<runtime::Block>& prepared, WeightPool& weights,
+               Variant& variant, std::map<std::string, int32_t>& kernels)
+        : plan_(plan),
+          prepared_(prepared),
+          weights_(weights),
+          variant_(variant),
+          kernels_(kernels),
+          row_of_(plan.buffers.size(), -1) {}
 
     Group make(const std::vector<Dimension>& dimensions, const SizeDomain& domain) {
         group_.made_for = plan_.names;
@@ -60,7 +42,8 @@ public:
         for (const auto& [name, size] : plan_.names) {
             if (std::ranges::find(dimensions, name, &Dimension::name) == dimensions.end()) group_.steps.fix(name, size);
         }
-        for (const SizeFact& fact : domain.facts) group_.facts.push_back({fact.relation, group_.steps.place_of(fact.size)});
+        for (const SizeFact& fact : domain.facts)
+            group_.facts.push_back({fact.relation, group_.steps.place_of(fact.size)});
         for (const TensorType& type : plan_.output_types)
             for (const Size& size : type.shape) group_.shapes.push_back(group_.steps.place_of(size));
         place_memory();
@@ -75,22 +58,24 @@ private:
     int32_t greater(int32_t a, int32_t b) { return a == b ? a : group_.steps.place_of(OriginKind::maximum, a, b); }
     int32_t number(int64_t value) { return group_.steps.place_of(Size(value)); }
 
-    // A buffer begins where the highest of those ends that lie below it and live when it does. Which ones lie below is the
-    // same for all sizes.
+    // A buffer begins where the highest of those below it ends.
     void place_memory() {
         begin_.resize(plan_.buffers.size(), number(0));
         group_.workspace = number(0);
         std::vector<int32_t> end(plan_.buffers.size());
-        for (const Stacked& stacked : stack_of(plan_)) {
+        for (const plan::Stacked& stacked : plan_.stack) {
             const auto b = static_cast<size_t>(stacked.buffer);
             for (int32_t below : stacked.below) begin_[b] = greater(begin_[b], end[static_cast<size_t>(below)]);
-            end[b] = group_.steps.place_of(OriginKind::add, begin_[b], group_.steps.place_of(room(plan_.buffers[b])));
+            const int32_t room = group_.steps.place_of(plan::room(plan_.buffers[b]));
+            end[b] = group_.steps.place_of(OriginKind::add, begin_[b], room);
             group_.workspace = greater(group_.workspace, end[b]);
         }
         group_.scratch = number(least_scratch);
         for (const plan::Batch& batch : plan_.run)
-            for (const plan::Launch& launch : batch) group_.scratch = greater(group_.scratch, group_.steps.place_of(launch.scratch_bytes));
-        group_.workspace_text = text_at(group_.workspace);
+            for (const plan::Launch& launch : batch)
+                group_.scratch = greater(group_.scratch, group_.steps.place_of(launch.scratch_bytes));
+        group_.workspace_text = plan::workspace_text(plan_);
+        if (group_.workspace_text.empty()) group_.workspace_text = text_at(group_.workspace);
         group_.scratch_text = text_at(group_.scratch);
     }
 
@@ -228,8 +213,10 @@ private:
         for (const Variant& variant : program_.variants) {
             auto one = made_for(*graph, variant.target);
             if (!one) return fail(std::move(one.error()));
-            if (one->plan.facts) facts.insert(facts.end(), one->plan.facts->list().begin(), one->plan.facts->list().end());
-            if (!one->plan.facts) add_numbers(facts, sizes);
+            if (one->plan.facts)
+                facts.insert(facts.end(), one->plan.facts->list().begin(), one->plan.facts->list().end());
+            else
+                add_numbers(facts, sizes);
             one->plan.names.insert(sizes.begin(), sizes.end());
             made.push_back(std::move(*one));
         }

@@ -1,5 +1,5 @@
-// A program as it leaves home: its plans, each for the sizes for which it holds, with numbers as expressions of these. Of a
-// plan only `run` is left; what `prepare` makes of weights is made here, once.
+// A program as it leaves home: its plans, each for the sizes for which it holds, with numbers as expressions of these.
+// Of a plan only `run` is left; what `prepare` makes of weights is made here, once.
 #pragma once
 
 #include <cstdint>
@@ -92,8 +92,8 @@ struct ProgramRequest {
     Progress* progress = nullptr;  // told plans (stage plan), and asked whether to go on
 };
 
-// Makes as many plans as all sizes need, and weights ready on this machine. Codes: those of the graph, of planning and of
-// `cover`; artefact.dimension (none of the inputs has it, or one has an expression for a size), support.cancelled.
+// Makes as many plans as all sizes need, and weights ready on this machine. Codes: those of the graph, of planning and
+// of `cover`; artefact.dimension (none of the inputs has it, or one has an expression for a size), support.cancelled.
 Result<Program> make_program(const ProgramRequest& request);
 
 }  // namespace heddle::artefact

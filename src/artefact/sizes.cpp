@@ -66,7 +66,8 @@ Result<std::vector<Dimension>> parse_dimensions(const std::vector<std::string>& 
             }
             problems.push_back({.code = "artefact.range",
                                 .summary = fmt::format("'{}' says no sizes of a dimension", part),
-                                .expected = "NAME=SIZE, NAME=FROM:TO or NAME=FROM:TO:STEP, with 0 <= FROM <= TO; TO may be left out",
+                                .expected = "NAME=SIZE, NAME=FROM:TO or NAME=FROM:TO:STEP, with 0 <= FROM <= TO; "
+                                            "TO may be left out",
                                 .remedy = "for example batch=1:64"});
         }
     }

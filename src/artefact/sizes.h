@@ -29,8 +29,8 @@ struct Dimension {
 
 inline constexpr int64_t open_end = (int64_t{1} << 20) - 1;
 
-// "batch=1:64,height=32:320:32,width=32::32,rows=1:,channels=3", as of --bind. A `to` that no step reaches is the last one
-// before it; one that is not there is `open_end`, or `from` where that is larger.
+// "batch=1:64,height=32:320:32,width=32::32,rows=1:,channels=3", as of --bind. A `to` that no step reaches is the last
+// one before it; one that is not there is `open_end`, or `from` where that is larger.
 // Code artefact.range.
 Result<std::vector<Dimension>> parse_dimensions(const std::vector<std::string>& texts);
 

@@ -63,7 +63,8 @@ int32_t SizeProgram::place_of_constant(int64_t value) {
 
 int32_t SizeProgram::place_of(Kind operation, int32_t a, int32_t b) {
     int64_t value = 0;
-    if (const auto x = constant_at(a), y = constant_at(b); x && y && take(operation, *x, *y, value)) return place_of_constant(value);
+    const auto x = constant_at(a), y = constant_at(b);
+    if (x && y && take(operation, *x, *y, value)) return place_of_constant(value);
     const auto [known, is_new] = operations_.try_emplace({operation, a, b}, -1);
     if (is_new) {
         known->second = new_place(0);

@@ -11,8 +11,8 @@
 namespace heddle::artefact {
 namespace {
 
-// Makes something else wherever a decision that its sizes take comes out in another way: of remainders, products, several
-// dimensions, and of single sizes.
+// Makes something else wherever a decision that its sizes take comes out in another way: of remainders, products,
+// several dimensions, and of single sizes.
 class Decisions {
 public:
     explicit Decisions(uint64_t seed) : seed_(seed) {}
@@ -45,7 +45,8 @@ private:
     uint64_t seed_;
 };
 
-bool is_covered(const std::vector<SizeDomain>& domains, const std::vector<Dimension>& dimensions, const SizeNames& sizes) {
+bool is_covered(const std::vector<SizeDomain>& domains, const std::vector<Dimension>& dimensions,
+                const SizeNames& sizes) {
     return std::ranges::any_of(domains, [&](const SizeDomain& domain) { return domain.has(dimensions, sizes); });
 }
 
@@ -92,9 +93,12 @@ TEST(Coverage, WideRangesToo) {
         ASSERT_TRUE(done) << seed << render(done.error());
         std::mt19937_64 random(seed);
         for (int i = 0; i < 300; i++) {
-            const auto size = [&](const Dimension& d) { return d.below(std::min(d.to, d.from + static_cast<int64_t>(random() >> (43 + random() % 20)))); };
+            const auto size = [&](const Dimension& d) {
+                return d.below(std::min(d.to, d.from + static_cast<int64_t>(random() >> (43 + random() % 20))));
+            };
             SizeNames sizes = {{"a", size(dimensions[0])}, {"b", size(dimensions[1])}, {"c", 7}};
-            if (i % 5 == 0 && sizes["b"] > 0) sizes["a"] = std::min<int64_t>(sizes["b"] + static_cast<int64_t>(random() % 3) - 1, 1'000'000);
+            const int64_t beside = sizes["b"] + static_cast<int64_t>(random() % 3) - 1;
+            if (i % 5 == 0 && beside > 0) sizes["a"] = std::min<int64_t>(beside, 1'000'000);
             tried++;
             left_out += !is_covered(domains, dimensions, sizes);
         }
@@ -131,7 +135,8 @@ TEST(Coverage, WhatHoldsForOneSizeOnlyHasAnEnd) {
 }
 
 // What is made knows how far it holds; beyond there is nothing.
-Result<SizeDomain> as_far_as(int64_t limit, const char* code, const std::vector<Dimension>& dimensions, const SizeNames& sizes) {
+Result<SizeDomain> as_far_as(int64_t limit, const char* code, const std::vector<Dimension>& dimensions,
+                             const SizeNames& sizes) {
     SizeFacts facts;
     const RecordingFacts recording(facts);
     const Size n = named_size("n", sizes.at("n")), m = named_size("m", sizes.at("m"));
@@ -151,16 +156,21 @@ TEST(Coverage, EndsWhereThereIsNothingMore) {
         };
         ASSERT_TRUE(cover(dimensions, {}, make));
         EXPECT_LT(domains.size(), 5u);
-        for (const auto& [n, m] : {std::pair<int64_t, int64_t>{1, 1}, {1000, 1'000'000}, {1'000'000, 1000}, {31'000, 31'000}, {4095, 1}, {4096, 5}})
+        const std::vector<std::pair<int64_t, int64_t>> inside = {
+            {1, 1}, {1000, 1'000'000}, {1'000'000, 1000}, {31'000, 31'000}, {4095, 1}, {4096, 5}};
+        for (const auto& [n, m] : inside)
             EXPECT_TRUE(is_covered(domains, dimensions, {{"n", n}, {"m", m}})) << n << " " << m;
         EXPECT_FALSE(is_covered(domains, dimensions, {{"n", 40'000}, {"m", 40'000}}));
     }
     const std::vector<Dimension> dimensions = {{"n", 1, 1'000'000, 1}, {"m", 1, 1'000'000, 1}};
-    const auto other = cover(dimensions, {}, [&](const SizeNames& sizes) { return as_far_as(1'000'000'000, "other", dimensions, sizes); });
+    const auto failing = [&](int64_t limit, const char* code) {
+        return cover(dimensions, {},
+                     [&](const SizeNames& sizes) { return as_far_as(limit, code, dimensions, sizes); });
+    };
+    const auto other = failing(1'000'000'000, "other");
     ASSERT_EQ(codes(other), Codes{"other"});
     EXPECT_NE(render(other.error()).find("m = "), std::string::npos) << "it says at which sizes";
-    const auto at_once = cover(dimensions, {}, [&](const SizeNames& sizes) { return as_far_as(0, "graph.limit", dimensions, sizes); });
-    EXPECT_EQ(codes(at_once), Codes{"graph.limit"});
+    EXPECT_EQ(codes(failing(0, "graph.limit")), Codes{"graph.limit"});
 }
 
 }  // namespace

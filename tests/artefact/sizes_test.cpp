@@ -17,11 +17,14 @@ TEST(Sizes, AreReadAsTheyAreWritten) {
     EXPECT_EQ((*dimensions)[3].count(), 5);
     dimensions = parse_dimensions({"batch=1:,width=32::32,rows=2000000:"});
     ASSERT_TRUE(dimensions) << render(dimensions.error());
-    EXPECT_EQ(*dimensions, (std::vector<Dimension>{{"batch", 1, 1'048'575, 1, true}, {"width", 32, 1'048'544, 32, true}, {"rows", 2'000'000, 2'000'000, 1, true}}));
+    EXPECT_EQ(*dimensions, (std::vector<Dimension>{{"batch", 1, 1'048'575, 1, true},
+                                                   {"width", 32, 1'048'544, 32, true},
+                                                   {"rows", 2'000'000, 2'000'000, 1, true}}));
 }
 
 TEST(Sizes, WhatIsNoRangeIsRefused) {
-    for (const char* text : {"batch", "=4", "batch=", "batch=x", "batch=:4", "batch=4:2:", "batch=4::", "batch=4:2", "batch=1:4:0", "batch=-1:4",
+    for (const char* text : {"batch", "=4", "batch=", "batch=x", "batch=:4", "batch=4:2:", "batch=4::", "batch=4:2",
+                             "batch=1:4:0", "batch=-1:4",
                              "batch=1:2:3:4", "batch=1:99999999999", "batch=1.5", "a=1,,b=2"})
         EXPECT_EQ(codes(parse_dimensions({text})), Codes{"artefact.range"}) << text;
 }
