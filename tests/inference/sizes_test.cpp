@@ -120,6 +120,13 @@ const std::vector<Program>& programs() {
              return {call(s, "mul", {places, input(s, "x", {3, n})})};
          },
          1, 1},
+        {"the places of the greatest",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             const TensorId x = input(s, "x", {n, m});
+             return {onnx(s, "ArgMax", {x}, {{"axis", StaticValue::of(0)}}), onnx(s, "ArgMin", {x}, {{"axis", StaticValue::of(1)}}),
+                     onnx(s, "ArgMax", {call(s, "reshape", {x, s.add_sizes("flat", {-1})})}, {{"axis", StaticValue::of(0)}})};
+         },
+         1, 1},
         {"roots of sizes",
          [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
              const TensorId root = call(s, "sqrt", {as(s, s.add_sizes("sizes", {n * m}), DType::float32)});
