@@ -18,6 +18,7 @@
 #include "helpers/test_folder.h"
 #include "inference/program_cache.h"
 #include "symbolic/session.h"
+#include "zspace/size_facts.h"
 
 namespace heddle::inference {
 namespace {
@@ -107,6 +108,39 @@ TEST_F(KeptProgramTest, computes_the_same_bits) {
     expect_same(*kept, *expected);
     EXPECT_EQ(second.compiled(), 0u);
     EXPECT_TRUE(second.take_notes().empty());
+}
+
+// relu(x W) of any number of rows, with what the number decides.
+Result<Graph> rows_of_any_number(const std::vector<TensorData>& inputs, Progress*) {
+    SizeFacts facts;
+    const RecordingFacts recording(facts);
+    Session session(library());
+    const int64_t rows = inputs[0].shape()[0];
+    const TensorId x = session.add_input("x", {DType::float32, {named_size("rows", rows), inner}});
+    const TensorId w = session.add_constant("w", random_tensor({inner, outer}, 1));
+    const auto call = [&](const char* name, std::vector<Argument> arguments) {
+        return session.apply(*library().find(name).value(), arguments).value()[0];
+    };
+    Graph graph = session.finish({call("relu", {call("matmul", {x, w})})});
+    graph.dimension_names = {{"rows", rows}};
+    graph.facts = std::move(facts);
+    return graph;
+}
+
+TEST_F(KeptProgramTest, serves_other_sizes) {
+    const ProgramSource source{"rows", "rows"};
+    ProgramCache first(engine(), source);
+    ASSERT_TRUE(first.run("", {random_tensor({40, inner}, 1)}, rows_of_any_number));
+    ProgramCache second(engine(), source), without(make_engine(2));
+    for (const int64_t rows : {40, 100, 17, 255, 16}) {
+        const std::vector<TensorData> inputs = {random_tensor({rows, inner}, static_cast<unsigned>(rows))};
+        const auto found = second.run("", inputs, rows_of_any_number), expected = without.run("", inputs, rows_of_any_number);
+        ASSERT_TRUE(found && expected) << rows;
+        expect_same(*found, *expected);
+    }
+    EXPECT_EQ(second.compiled(), 0u) << "the one that was kept is for all of these";
+    EXPECT_EQ(without.compiled(), 1u);
+    EXPECT_EQ(files("program").size(), 1u);
 }
 
 // Programs for several shapes keep their packed weights in one file, and have it in memory once.
