@@ -60,13 +60,7 @@ AxisId BodyLowering::axis_of(VariableId id) {
     auto [it, added] = axes_.try_emplace(id, no_id);
     if (added) {
         const Variable& variable = body_.variable(id);
-        Axis axis{.name = variable.name, .extent = variable.extent, .named = variable.extent.named()};
-        if (axis.named) {
-            axis.factor = variable.extent.origin()->constant_factor();
-            axis.hint = variable.extent.at(state_.system.representatives);
-            const Interval extents = variable.extent.origin()->within_class(state_.system.representatives);
-            if (extents.known_high()) axis.most = extents.high.number();
-        }
+        Axis axis = axis_of_extent(state_.system, variable.name, variable.extent);
         if (variable.kind == heddle::Variable::Kind::ordered) {
             // Steps stay steps: never dropped at one, cut or merged.
             if (!axis.named) axis.most = axis.extent.number();

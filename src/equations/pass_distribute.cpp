@@ -78,18 +78,17 @@ std::optional<Plan> plan_for(const System& system, const Equation& equation) {
 }
 
 // The equation over one piece's box of what it reads.
-Equation piece_of(Arena& arena, const Equation& equation, const Plan& plan, const Box& box) {
+Equation piece_of(System& system, const Equation& equation, const Plan& plan, const Box& box) {
+    Arena& arena = *system.arena;
     Equation piece = equation;
     Arena::Substitution renaming;
     for (AxisId& axis : piece.axes) {
         Axis own = arena.axis(axis);
-        int64_t offset = 0;
+        Size offset = 0;
         for (const auto& [dimension, cut] : plan.cut) {
             if (cut != axis) continue;
             offset = box.start[dimension];
-            own.extent = own.hint = box.end[dimension] - box.start[dimension];
-            own.named = false;
-            own.factor = 0;
+            own = axis_of_extent(system, own.name, box.end[dimension] - box.start[dimension]);
         }
         const AxisId fresh = arena.add_axis(std::move(own));
         renaming[axis] = arena.add(arena.axis_value(fresh), arena.integer(offset));
@@ -127,7 +126,7 @@ bool distribute_readers(System& system) {
         const Equation equation = system.equation(index);
         std::vector<Equation> pieces;
         for (int32_t part : system.tensor(plan->read->tensor()).equations) {
-            pieces.push_back(piece_of(*system.arena, equation, *plan, box_of(system.equation(part))));
+            pieces.push_back(piece_of(system, equation, *plan, box_of(system.equation(part))));
         }
         replace_equation(system, index, pieces);
         changed = true;

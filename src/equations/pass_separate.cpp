@@ -36,6 +36,7 @@ public:
     }
 
 private:
+    double places_of(Expr place) const;
     bool may_be_separated(const Equation& equation) const;
     std::optional<Window> window_of(const Equation& equation) const;
     std::optional<Window> window_along(const Equation& equation, AxisId axis) const;
@@ -104,6 +105,12 @@ bool Separator::moves_alone(const Equation& equation, Expr place) const {
     return alone;
 }
 
+// At the size class's representative.
+double Separator::places_of(Expr place) const {
+    const auto at = [&](const Size& end) { return static_cast<double>(end.at(system_.representatives)); };
+    return at(place->high) - at(place->low) + 1;
+}
+
 // A coordinate of two free axes or more that has at most half as many places as they have points.
 std::optional<Window> Separator::place_of(const Equation& equation) const {
     constexpr double most_places = 1 << 20, least_terms = 1 << 16;
@@ -118,7 +125,7 @@ std::optional<Window> Separator::place_of(const Equation& equation) const {
     for (Expr read : reads(equation)) {
         for (Expr place : coordinates_of(read)) {
             if (read->kind != Kind::read || place->axes.size() < 2 || place->low < 0) continue;
-            const double places = static_cast<double>(place->high) - static_cast<double>(place->low) + 1;
+            const double places = places_of(place);
             const double points = hint_points(arena_, {place->axes.begin(), place->axes.end()});
             if (places > most_places || points < least_gain * places) continue;
             if (std::ranges::all_of(place->axes, is_plain) && moves_alone(equation, place)) return Window{no_id, place};
@@ -128,7 +135,7 @@ std::optional<Window> Separator::place_of(const Equation& equation) const {
 }
 
 bool Separator::pays(const Equation& equation, const Window& window) const {
-    const auto extent = [&](AxisId axis) { return static_cast<double>(arena_.extent(axis)); };
+    const auto extent = [&](AxisId axis) { return static_cast<double>(arena_.hint(axis)); };
     double terms = 1, free = 1, moved = 1;
     for (AxisId axis : equation.reduced) terms *= extent(axis);
     for (AxisId axis : equation.axes) {
@@ -136,8 +143,7 @@ bool Separator::pays(const Equation& equation, const Window& window) const {
         if (depends(window.place, axis)) moved *= extent(axis);
     }
     if (free == 0 || terms == 0) return false;
-    const double places = static_cast<double>(window.place->high - window.place->low + 1);
-    const double between = free / moved * places * terms / extent(window.axis);
+    const double between = free / moved * places_of(window.place) * terms / extent(window.axis);
     return free * terms >= least_gain * (between + free * extent(window.axis));
 }
 
@@ -146,7 +152,7 @@ void Separator::separate(int32_t index, const Window& window) {
     const SystemTensor whole = system_.tensor(inner.tensor);
     SystemTensor tensor{.name = whole.name + "_window", .dtype = window.axis < 0 ? whole.dtype : inner.right->dtype};
     tensor.operation = whole.operation;
-    const int64_t first = window.place->low;
+    const Size first = window.place->low;
     // The axes that it keeps, and the places along the window's.
     std::vector<AxisId> kept;
     std::vector<Expr> at;
@@ -169,7 +175,7 @@ void Separator::separate(int32_t index, const Window& window) {
     }
     const bool sums = window.axis >= 0;  // over the window, of what is worked out for each place
     const AxisId named = sums ? window.axis : window.place->axes.front();
-    add({.name = arena_.axis(named).name, .extent = window.place->high - first + 1},
+    add(axis_of_extent(system_, arena_.axis(named).name, window.place->high - first + 1),
         arena_.add(window.place, arena_.integer(-first)));
     memo[window.place] = arena_.add(inner.left.back(), arena_.integer(first));
     std::erase(inner.reduced, window.axis);
@@ -204,9 +210,9 @@ void Separator::separate(int32_t index, const Window& window) {
 
 void Separator::write_out(int32_t index) {
     Equation& equation = system_.equation(index);
-    int64_t terms = 1;
+    Size terms = 1;
     for (AxisId axis : equation.reduced) terms *= arena_.extent(axis);
-    if (terms > longest_written_axis || terms == 0) return;
+    if (terms.named() || terms > longest_written_axis || terms == 0) return;
     equation.right = arena_.cast(system_.tensor(equation.tensor).dtype,
                                  joined_terms(system_, *equation.reducer, equation.right, equation.reduced));
     equation.reducer.reset();

@@ -305,6 +305,16 @@ Size count_of_terms(const Arena& arena, std::span<const AxisId> reduced) {
     return terms;
 }
 
+Axis axis_of_extent(const System& system, std::string name, const Size& extent) {
+    Axis axis{.name = std::move(name), .extent = extent, .named = extent.named()};
+    if (!axis.named) return axis;
+    axis.factor = extent.origin()->constant_factor();
+    axis.hint = extent.at(system.representatives);
+    const Interval extents = extent.origin()->within_class(system.representatives);
+    if (extents.known_high()) axis.most = extents.high.number();
+    return axis;
+}
+
 double hint_points(const Arena& arena, const std::vector<AxisId>& axes) {
     double points = 1;
     for (AxisId axis : axes) points *= static_cast<double>(arena.hint(axis));

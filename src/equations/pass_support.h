@@ -90,6 +90,9 @@ void inline_equations(System& system, const std::vector<bool>& chosen);
 Expr number_of_term(Arena& arena, std::span<const AxisId> reduced);
 Size count_of_terms(const Arena& arena, std::span<const AxisId> reduced);
 
+// An axis of so many points, and what is known of a named extent in its class.
+Axis axis_of_extent(const System& system, std::string name, const Size& extent);
+
 // Points at the size class's representative, by which all choices are made; without an origin the extents.
 double hint_points(const Arena& arena, const std::vector<AxisId>& axes);
 double hint_points(const System& system,

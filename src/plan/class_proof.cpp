@@ -11,7 +11,7 @@ namespace {
 
 class Prover {
 public:
-    explicit Prover(const Plan& plan) : plan_(plan) {}
+    explicit Prover(const Plan& plan) : plan_(plan), classes_(plan.names) { classes_.erase(plan.capacity); }
 
     ClassProof prove() {
         for (const Buffer& buffer : plan_.buffers) prove_map(buffer);
@@ -38,7 +38,7 @@ private:
     bool is_not_negative(const Size& size) const {
         if (!size.named()) return size.number() >= 0;
         if (size.origin()->is_never_negative()) return true;
-        const Interval ends = size.origin()->within_class(plan_.names);
+        const Interval ends = size.origin()->within_class(classes_);
         return ends.known_low() && ends.low.number() >= 0;
     }
     bool is_fact(const Size& size, SizeFact::Relation relation) const {
@@ -52,7 +52,8 @@ private:
         const int64_t width = bytes(buffer.dtype);
         for (size_t d = 0; d < buffer.sizes.size(); d++) {
             claim_equal(buffer.storage.extent[d], buffer.sizes[d], "the extent of " + of);
-            for (const Size* part : {&buffer.sizes[d], &buffer.storage.margin_before[d], &buffer.storage.margin_after[d]})
+            const StorageMap& map = buffer.storage;
+            for (const Size* part : {&buffer.sizes[d], &map.margin_before[d], &map.margin_after[d]})
                 claim_not_negative(*part, "a part of " + of);
         }
         claim_equal(buffer.storage.elements() * width, buffer.bytes, "the bytes of " + of);
@@ -95,6 +96,7 @@ private:
     }
 
     const Plan& plan_;
+    std::map<std::string, int64_t> classes_;  // names that are of one class, each with a size of it
     ClassProof proof_;
 };
 

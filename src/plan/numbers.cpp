@@ -5,19 +5,6 @@
 #include "plan/stack.h"
 
 namespace heddle::plan {
-namespace {
-
-bool holds(SizeFact::Relation relation, int64_t value) {
-    switch (relation) {
-    case SizeFact::Relation::zero: return value == 0;
-    case SizeFact::Relation::not_zero: return value != 0;
-    case SizeFact::Relation::not_negative: return value >= 0;
-    }
-    return false;
-}
-
-}  // namespace
-
 LaunchNumbers::LaunchNumbers(std::span<const Batch> batches) {
     for (const Batch& batch : batches) {
         for (const Launch& launch : batch) {
@@ -126,10 +113,14 @@ bool SizedPlan::take_names(std::span<const TensorData> inputs, const std::map<st
     return true;
 }
 
-void SizedPlan::take_capacity(const ChooseCapacity& capacity) {
+// False where it is not enough.
+bool SizedPlan::take_capacity(const ChooseCapacity& capacity) {
     int64_t longest = 0;
     for (int32_t place : lengths_) longest = std::max(longest, values_[static_cast<size_t>(place)]);
-    if (capacity && capacity_ >= 0) values_[static_cast<size_t>(capacity_)] = capacity(longest);
+    if (capacity_ < 0) return true;
+    int64_t& places = values_[static_cast<size_t>(capacity_)];
+    if (capacity) places = capacity(longest);
+    return places >= longest;
 }
 
 bool SizedPlan::holds(std::span<const TensorData> inputs) {
@@ -139,7 +130,7 @@ bool SizedPlan::holds(std::span<const TensorData> inputs) {
         return value == inputs[extent.tensor].shape()[extent.dimension];
     });
     return fits && std::ranges::all_of(facts_, [&](const Fact& fact) {
-        return plan::holds(fact.relation, values_[static_cast<size_t>(fact.place)]);
+        return SizeFact::holds(fact.relation, values_[static_cast<size_t>(fact.place)]);
     });
 }
 
@@ -170,8 +161,7 @@ void SizedPlan::place(Numbers& numbers) {
 bool SizedPlan::resize(Numbers& numbers, std::span<const TensorData> inputs, const std::map<std::string, int64_t>& given,
                        const ChooseCapacity& capacity) {
     if (!take_names(inputs, given) || !program_.run(values_, 0, length_steps_)) return false;
-    take_capacity(capacity);
-    if (!holds(inputs)) return false;
+    if (!take_capacity(capacity) || !holds(inputs)) return false;
     if (!program_.run(values_, fact_steps_, program_.steps().size()) || !is_sensible()) return false;
     for (const auto& [name, number] : given) numbers.names[name] = number;
     for (const auto& [name, place] : program_.names()) numbers.names[name] = values_[static_cast<size_t>(place)];

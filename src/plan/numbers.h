@@ -83,7 +83,7 @@ private:
     std::vector<Extent> extents_of(const std::vector<TensorType>& types);
     void note_launches();
     bool take_names(std::span<const TensorData> inputs, const std::map<std::string, int64_t>& given);
-    void take_capacity(const ChooseCapacity& capacity);
+    bool take_capacity(const ChooseCapacity& capacity);
     bool holds(std::span<const TensorData> inputs);
     bool is_sensible() const;
     void set(std::vector<int64_t>& table, const Entries& entries) const;

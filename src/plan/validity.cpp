@@ -52,11 +52,14 @@ std::string validity_text(const Plan& plan) {
         add(sizes.least == sizes.most ? fmt::format("{} == {}", name, value)
                                       : fmt::format("{} <= {} <= {}", sizes.least, name, sizes.most));
     }
+    constexpr size_t most_shown = 8;
+    size_t others = 0;
     const auto of_classes = class_facts(plan.names).list();
     for (const SizeFact& fact : plan.facts->list()) {
-        if (std::ranges::find(of_classes, fact) == of_classes.end()) add(fact.text());
+        if (std::ranges::find(of_classes, fact) != of_classes.end()) continue;
+        if (others++ < most_shown) add(fact.text());
     }
-    return text;
+    return others > most_shown ? fmt::format("{} and {} more", text, others - most_shown) : text;
 }
 
 }  // namespace heddle::plan

@@ -11,7 +11,7 @@ namespace heddle::plan {
 // That the names are of the classes that they have now, and those of these facts that do not follow from it.
 SizeFacts without_class_facts(const SizeFacts& facts, const std::map<std::string, int64_t>& names);
 
-// "16 <= n <= 255, n % 4 == 0"; of a plan without facts "".
+// For people, the first of many: "16 <= n <= 255, n % 4 == 0"; of a plan without facts "".
 std::string validity_text(const Plan& plan);
 
 }  // namespace heddle::plan

@@ -86,7 +86,7 @@ Result<void> Arena::take(const plan::Plan& plan, const plan::Numbers& numbers) {
     const int64_t scratch = std::max<int64_t>(numbers.scratch_bytes, 64);
     if (!workspace_ || numbers.workspace_bytes > workspace_bytes_) {
         // Sizes that grow, grow on: what follows finds memory that the system has given already.
-        const int64_t ahead = workspace_ ? workspace_bytes_ + workspace_bytes_ / 2 : 0;
+        const int64_t ahead = workspace_ ? workspace_bytes_ + workspace_bytes_ / 4 : 0;
         workspace_.reset();  // before there is more
         for (const int64_t bytes : {std::max(numbers.workspace_bytes, ahead), numbers.workspace_bytes}) {
             workspace_bytes_ = bytes;

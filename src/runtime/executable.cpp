@@ -244,7 +244,7 @@ static std::byte* writable(const TensorData& result) { return const_cast<std::by
 
 Result<TensorData> Session::contents(int32_t index) const {
     plan::Buffer buffer = plan().buffers[static_cast<size_t>(index)];
-    for (auto* sizes : {&buffer.storage.extent, &buffer.storage.margin_before, &buffer.storage.margin_after})
+    for (auto* sizes : {&buffer.storage.extent, &buffer.storage.margin_before, &buffer.storage.margin_after, &buffer.storage.room})
         for (Size& size : *sizes) size = size.at(numbers_.names);
     const int64_t bytes = numbers_.bytes[static_cast<size_t>(index)], base = numbers_.base[static_cast<size_t>(index)];
     const bool of_session = buffer.kind == plan::Buffer::Kind::workspace;

@@ -276,8 +276,8 @@ Update Nest::update(EquationIndex index) {
     if (!is_argument(accumulator.reducer)) return update;
     CoordinateParts place;  // row-major over the reduced axes
     for (AxisId axis : e.reduced) {
-        const int64_t extent = std::max<int64_t>(1, assembly_.kernel.axis(axis).extent);
-        for (auto& [outer, factor] : place.axes) factor *= extent;
+        const Size& extent = assembly_.kernel.axis(axis).extent;  // of none there is no term to number
+        for (auto& [outer, factor] : place.axes) factor *= extent.same_as(0) ? Size(1) : extent;
         place.axes.emplace_back(axis, 1);
     }
     update.index = expressions_.index(place, accumulator.index_dtype, {Subject::accumulator, e.tensor});

@@ -8,6 +8,7 @@
 #include "graph/body_rebuild.h"
 #include "graph/verify.h"
 #include "symbolic/session_state.h"
+#include "symbolic/size_evaluation.h"
 #include "zspace/size_facts.h"
 
 namespace heddle {
@@ -97,12 +98,13 @@ std::optional<Body> body_of(const Body& body, NodeId coordinate, const std::vect
 class IndexChecker {
 public:
     IndexChecker(Session::State& session, const Template& metakernel, const AppliedOperation& operation,
-                 const Known& known, std::vector<TensorData> inputs)
+                 const Known& known, std::vector<TensorId> ids, std::vector<TensorData> inputs)
         : session_(session),
           metakernel_(metakernel),
           operation_(operation),
           body_(*operation.body),
           known_(known),
+          ids_(std::move(ids)),
           inputs_(std::move(inputs)),
           free_(body_) {}
 
@@ -118,23 +120,61 @@ public:
 
 private:
     Result<void> check(const Node& read, size_t dimension) const {
+        std::optional<Body> body;
+        std::vector<TensorData> values;
+        const auto own = static_cast<size_t>(read.index);
+        const Size extent = read.kind == Node::Kind::read ? session_.graph.tensor(ids_[own]).type.shape[dimension]
+                                                          : body_.extent(body_.local(read.local()), dimension);
+        {
+            const PausedFacts paused;  // what holds at other sizes is told below
+            auto fine = check_here(read, dimension, extent.number(), body, values);
+            if (!fine || values.empty()) return fine;
+        }
+        tell_inside(*body, values[0], extent);
+        return {};
+    }
+
+    // The coordinate and its values, if they are known.
+    Result<void> check_here(const Node& read, size_t dimension, int64_t extent, std::optional<Body>& body,
+                            std::vector<TensorData>& values) const {
         const NodeId coordinate = read.operands[dimension];
         const std::vector<VariableId> variables = free_.list(coordinate);
-        const auto body = body_of(body_, coordinate, variables, known_);
+        body = body_of(body_, coordinate, variables, known_);
         const auto work = body ? cheap_work(*body) : std::nullopt;
         if (!work || !session_.take_work(*work)) return {};
         std::vector<int64_t> shape;
         for (VariableId id : variables) shape.push_back(body_.variable(id).extent.value());
-        std::vector<TensorData> values{TensorData(DType::int64, std::move(shape))};
+        std::vector<TensorData> results{TensorData(DType::int64, std::move(shape))};
         // What goes wrong below, reads of the indices themselves, is a coordinate of its own.
-        if (!evaluate_body(*body, inputs_, values, Precision::body)) return {};
-        const int64_t extent = read.kind == Node::Kind::read ? Size(inputs_[read.tensor()].shape()[dimension])
-                                                             : body_.extent(body_.local(read.local()), dimension);
-        for (int64_t i = 0; i < values[0].size(); ++i) {
-            const int64_t index = values[0].integer_at(i);
+        if (!evaluate_body(*body, inputs_, results, Precision::body)) return {};
+        for (int64_t i = 0; i < results[0].size(); ++i) {
+            const int64_t index = results[0].integer_at(i);
             if (index < 0 || index >= extent) return fail(outside(read, dimension, index, extent));
         }
+        values = std::move(results);
         return {};
+    }
+
+    // Nobody looks at them again: at which other sizes they lie inside as well is a fact.
+    void tell_inside(const Body& coordinate, const TensorData& values, const Size& extent) const {
+        if (!RecordingFacts::is_on()) return;
+        SizeEvaluation evaluation;
+        for (size_t i = 0; i < ids_.size(); ++i) evaluation.inputs.push_back({&inputs_[i], session_.known_sizes(ids_[i])});
+        std::vector<SizeQuotient> sizes;
+        for (int64_t i = 0; i < values.size(); ++i) sizes.emplace_back(values.integer_at(i));
+        evaluation.outputs.push_back({&values, &sizes});
+        evaluate_sizes(coordinate, evaluation);
+        if (evaluation.lost) {
+            tell_numbers(coordinate, evaluation);
+            (void)extent.value();
+            return;
+        }
+        int64_t last = -1;
+        for (const SizeQuotient& size : sizes) {
+            if (!size.named()) last = std::max(last, size.above.number());
+            if (size.named()) (void)(size.above >= 0 && size.above < extent);
+        }
+        (void)(last < extent);
     }
 
     Diagnostic outside(const Node& read, size_t dimension, int64_t index, int64_t extent) const {
@@ -157,6 +197,7 @@ private:
     const AppliedOperation& operation_;
     const Body& body_;
     const Known& known_;
+    const std::vector<TensorId> ids_;  // of the inputs
     std::vector<TensorData> inputs_;
     FreeVariables free_;
 };
@@ -165,7 +206,6 @@ private:
 
 Result<void> check_known_indices(Session::State& session, const Template& metakernel, const Application& application,
                                  const BoundArguments& arguments) {
-    const PausedFacts paused;  // at other sizes indices are looked at when it runs
     auto id_of = [&](const TensorReference& reference) {
         return arguments.tensors[static_cast<size_t>(reference.position)][static_cast<size_t>(reference.element)];
     };
@@ -175,13 +215,16 @@ Result<void> check_known_indices(Session::State& session, const Template& metake
     for (const AppliedOperation& operation : application.operations) {
         if (!operation.body || std::ranges::none_of(operation.inputs, is_index)) continue;
         Known known;
+        std::vector<TensorId> ids;
         std::vector<TensorData> inputs;
         for (const TensorReference& reference : operation.inputs) {
-            known.push_back(session.known_value(id_of(reference)));
-            const TensorType& type = session.graph.tensor(id_of(reference)).type;
+            const PausedFacts paused;
+            ids.push_back(id_of(reference));
+            known.push_back(session.known_value(ids.back()));
+            const TensorType& type = session.graph.tensor(ids.back()).type;
             inputs.push_back(known.back() ? *known.back() : TensorData(type.dtype, type.extents(), nullptr, nullptr));
         }
-        auto fine = IndexChecker(session, metakernel, operation, known, std::move(inputs)).run();
+        auto fine = IndexChecker(session, metakernel, operation, known, std::move(ids), std::move(inputs)).run();
         if (!fine) return fine;
     }
     return {};

@@ -63,6 +63,12 @@ public:
     static bool less(const Size& a, const Size& b) {
         return a.origin_ == b.origin_ ? a.number_ < b.number_ : less_here(a, b);
     }
+    // Whether a <= b. The fact is that, or b <= a, where `less` would rule out one more: either is right where they are equal.
+    static bool not_above(const Size& a, const Size& b) {
+        const bool first = a.number_ <= b.number_;
+        (void)(first ? less(b, a) : less(a, b));
+        return first;
+    }
 
 private:
     void tell_value() const;
@@ -149,10 +155,10 @@ template <typename A, typename B> requires SizeOperands<A, B>
 bool operator>=(const A& a, const B& b) { return !Size::less(a, b); }
 // With a fact: which one it is. By value, where std::min and std::max would refer to what is gone.
 template <typename A, typename B> requires SizeOperands<A, B> || (std::integral<A> && std::integral<B>)
-Size lesser(const A& a, const B& b) { return Size::less(b, a) ? Size(b) : Size(a); }
+Size lesser(const A& a, const B& b) { return Size::not_above(a, b) ? Size(a) : Size(b); }
 template <typename A, typename B> requires SizeOperands<A, B> || (std::integral<A> && std::integral<B>)
-Size greater(const A& a, const B& b) { return Size::less(a, b) ? Size(b) : Size(a); }
-inline Size absolute(const Size& a) { return Size::less(a, 0) ? size_arithmetic::subtract(0, a) : a; }
+Size greater(const A& a, const B& b) { return Size::not_above(b, a) ? Size(a) : Size(b); }
+inline Size absolute(const Size& a) { return Size::not_above(0, a) ? a : size_arithmetic::subtract(0, a); }
 inline Size operator-(const Size& a) { return size_arithmetic::subtract(0, a); }
 
 // Whether it divides the other one, whatever the names are. No fact.

@@ -9,14 +9,17 @@ thread_local RecordingFacts* innermost = nullptr;
 
 }  // namespace
 
-bool SizeFact::holds(const std::map<std::string, int64_t>& names) const {
-    const int64_t value = size->evaluate(names, INT64_MIN);
+bool SizeFact::holds(Relation relation, int64_t value) {
     switch (relation) {
     case Relation::zero: return value == 0;
     case Relation::not_zero: return value != 0;
     case Relation::not_negative: return value >= 0;
     }
     return false;
+}
+
+bool SizeFact::holds(const std::map<std::string, int64_t>& names) const {
+    return holds(relation, size->evaluate(names, INT64_MIN));
 }
 
 std::string SizeFact::text() const {

@@ -17,6 +17,7 @@ struct SizeFact {
     OriginPointer size = nullptr;  // named
     Relation relation = Relation::zero;
     bool operator==(const SizeFact&) const = default;
+    static bool holds(Relation relation, int64_t value);
     bool holds(const std::map<std::string, int64_t>& names) const;
     std::string text() const;  // "rows - 4 >= 0"
 };

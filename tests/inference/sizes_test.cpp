@@ -121,6 +121,13 @@ const std::vector<Program>& programs() {
              return {call(s, "mul", {places, input(s, "x", {3, n})})};
          },
          1, 1},
+        {"the places of the greatest",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             const TensorId x = input(s, "x", {n, m});
+             return {onnx(s, "ArgMax", {x}, {{"axis", StaticValue::of(0)}}), onnx(s, "ArgMin", {x}, {{"axis", StaticValue::of(1)}}),
+                     onnx(s, "ArgMax", {call(s, "reshape", {x, s.add_sizes("flat", {-1})})}, {{"axis", StaticValue::of(0)}})};
+         },
+         1, 1},
         {"roots of sizes",
          [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
              const TensorId root = call(s, "sqrt", {as(s, s.add_sizes("sizes", {n * m}), DType::float32)});
@@ -129,7 +136,7 @@ const std::vector<Program>& programs() {
          1, 1},
         {"places between elements",
          [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
-             const TensorId x = input(s, "x", {1, 2, n, 24});
+             const TensorId x = input(s, "x", {1, 40, n, 24});  // so much that its windows are looked at
              const auto by = [](double height, double width) {
                  return StaticValue::of(StaticValue::List{StaticValue::of(1.0), StaticValue::of(1.0), StaticValue::of(height), StaticValue::of(width)});
              };
@@ -137,6 +144,15 @@ const std::vector<Program>& programs() {
                      call(s, "resize_cubic", {x}, {{"scales", by(2, 1)}}), call(s, "resize_nearest", {input(s, "z", {1, 2, m, 8})}, {{"scales", by(1.5, 1)}})};
          },
          1, 1},
+        {"what several levels of an image find, side by side",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             const TensorId x = input(s, "x", {1, 6, n, m});
+             const TensorId half = call(s, "max_pool", {x}, {{"kernel", list({2, 2})}, {"strides", list({2, 2})}, {"ceil_mode", StaticValue::of(1)}});
+             const auto flat = [&](TensorId level) { return call(s, "reshape", {level, s.add_sizes("flat", {0, 0, -1})}); };
+             const TensorId all = call(s, "concat", {{std::vector{flat(call(s, "relu", {x})), flat(half)}}}, {{"axis", StaticValue::of(2)}});
+             return {call(s, "exp", {all}), call(s, "sigmoid", {call(s, "slice", {all}, {{"starts", list({4})}, {"ends", list({6})}, {"axes", list({1})}})})};
+         },
+         2, 0},
         {"an image to the size of another one",
          [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
              const TensorId x = input(s, "x", {1, 2, n, 24});

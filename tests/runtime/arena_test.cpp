@@ -38,9 +38,9 @@ TEST(Arena, what_grows_finds_room_ahead) {
         ASSERT_TRUE(arena.take(plan, numbers));
         moved += arena.workspace() != last;
         last = arena.workspace();
-        EXPECT_LE(arena.bytes(), numbers.workspace_bytes * 3 / 2 + plan.scratch_bytes + 64);
+        EXPECT_LE(arena.bytes(), numbers.workspace_bytes * 5 / 4 + plan.scratch_bytes + 64);
     }
-    EXPECT_LE(moved, 7);
+    EXPECT_LE(moved, 12);
     numbers.workspace_bytes = 1'000;
     ASSERT_TRUE(arena.take(plan, numbers));
     EXPECT_EQ(arena.workspace(), last) << "it serves what is smaller";
