@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <optional>
 #include <random>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "zspace/checked.h"
 #include "zspace/origin_bounds.h"
 #include "zspace/size_class.h"
+#include "zspace/substituted_origin.h"
 
 namespace heddle::artefact {
 namespace {
@@ -38,8 +40,8 @@ std::optional<Line> line_of(OriginPointer origin) {
     return Line{term.atoms[0]->text(), term.coefficient, origin->constant_value()};
 }
 
-std::optional<bool> decided(const SizeFact& fact, const std::map<std::string, Interval>& names) {
-    const Interval bounds = bounds_within(fact.size, names);
+// Of a fact of a number between these ends.
+std::optional<bool> decided(const SizeFact& fact, const Interval& bounds) {
     const bool is_open = !bounds.known_low() && !bounds.known_high();
     if (is_open) return std::nullopt;
     switch (fact.relation) {
@@ -76,7 +78,14 @@ bool follows(const SizeFact& fact, const SizeFact& known) {
 
 class Space {
 public:
-    Space(const std::vector<Dimension>& dimensions, const SizeNames& fixed) : dimensions_(dimensions), fixed_(fixed) {}
+    Space(const std::vector<Dimension>& dimensions, const SizeNames& fixed) : dimensions_(dimensions), fixed_(fixed) {
+        for (const Dimension& dimension : dimensions) {
+            if (dimension.step == 1) continue;
+            const OriginPointer number = Origin::of_name(number_of(dimension));
+            const OriginPointer above = combined(Origin::Kind::multiply, number, constant(dimension.step));
+            by_numbers_[dimension.name] = combined(Origin::Kind::add, above, constant(dimension.from));
+        }
+    }
 
     const std::vector<Dimension>& dimensions() const { return dimensions_; }
     const SizeNames& fixed() const { return fixed_; }
@@ -90,8 +99,24 @@ public:
     std::map<std::string, Interval> intervals(const Ranges& ranges) const {
         std::map<std::string, Interval> names;
         for (const auto& [name, size] : fixed_) names[name] = Interval::point(size);
-        for (size_t d = 0; d < ranges.size(); d++) names[dimensions_[d].name] = {ranges[d].least, ranges[d].most};
+        for (size_t d = 0; d < ranges.size(); d++) {
+            const Dimension& dimension = dimensions_[d];
+            const auto number = [&](int64_t size) { return (size - dimension.from) / dimension.step; };
+            names[dimension.name] = {ranges[d].least, ranges[d].most};
+            names[number_of(dimension)] = {number(ranges[d].least), number(ranges[d].most)};
+        }
         return names;
+    }
+
+    // Whether the fact holds for all of these; of a dimension with steps as an expression of which size it is.
+    std::optional<bool> known(const SizeFact& fact, const std::map<std::string, Interval>& names) const {
+        OriginPointer size = fact.size;
+        if (!by_numbers_.empty()) {
+            OriginPointer& known = substituted_[size];
+            if (!known) known = substituted(size, by_numbers_);
+            size = known;
+        }
+        return decided(fact, bounds_within(size, names));
     }
 
     // The part of the ranges in which a fact of one dimension holds; nothing where it is of no such form, or no range.
@@ -133,8 +158,12 @@ public:
     }
 
 private:
+    static std::string number_of(const Dimension& dimension) { return "number of " + dimension.name; }
+
     const std::vector<Dimension>& dimensions_;
     const SizeNames& fixed_;
+    std::map<std::string, OriginPointer> by_numbers_;  // of dimensions with steps
+    mutable std::unordered_map<OriginPointer, OriginPointer> substituted_;
 };
 
 bool is_empty(const Ranges& ranges) { return std::ranges::any_of(ranges, &SizeRange::is_empty); }
@@ -346,9 +375,9 @@ private:
         return false;
     }
 
-    static std::optional<bool> known_in(const Part& part, const SizeFact& fact,
-                                        const std::map<std::string, Interval>& names) {
-        if (const auto known = decided(fact, names)) return known;
+    std::optional<bool> known_in(const Part& part, const SizeFact& fact,
+                                 const std::map<std::string, Interval>& names) const {
+        if (const auto known = space_.known(fact, names)) return known;
         const SizeFact other = opposite(fact);
         for (const SizeFact& known : part.facts) {
             if (follows(fact, known)) return true;
@@ -414,7 +443,7 @@ SizeDomain domain_of(const std::vector<SizeFact>& facts, const std::vector<Dimen
     if (is_empty(domain.ranges)) return domain;
     const auto names = space.intervals(domain.ranges);
     std::ranges::copy_if(others, std::back_inserter(domain.facts),
-                         [&](const SizeFact& fact) { return decided(fact, names) != true; });
+                         [&](const SizeFact& fact) { return space.known(fact, names) != true; });
     return domain;
 }
 

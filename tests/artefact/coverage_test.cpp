@@ -121,6 +121,22 @@ TEST(Coverage, ClassesAndEndsAreFewParts) {
     EXPECT_EQ(made, 7);
 }
 
+// Remainders that all sizes of a range have are no facts.
+TEST(Coverage, StepsAreKnown) {
+    const std::vector<Dimension> dimensions = {{"n", 32, 3200, 32}};
+    SizeFacts facts;
+    const RecordingFacts recording(facts);
+    const Size n = named_size("n", 64);
+    (void)(ceil_divide(n, 16) == 2 * ceil_divide(n, 32));
+    (void)(floor_modulo(n, 8) == 0);
+    (void)(n < 256);
+    const SizeDomain domain = domain_of(facts.list(), dimensions, {});
+    EXPECT_EQ(domain.facts, std::vector<SizeFact>{});
+    EXPECT_EQ(domain.ranges, (std::vector<SizeRange>{{32, 224}}));
+    const std::vector<Dimension> all = {{"n", 32, 3200, 1}};
+    EXPECT_EQ(domain_of(facts.list(), all, {}).facts.size(), 2u);
+}
+
 TEST(Coverage, WhatHoldsForOneSizeOnlyHasAnEnd) {
     const std::vector<Dimension> dimensions = {{"n", 1, 1'000'000, 1}};
     const auto one = [&](const SizeNames& sizes) -> Result<SizeDomain> {
