@@ -32,12 +32,11 @@ Json arguments_json(const std::vector<Argument>& arguments) {
 Json variant_json(const Variant& variant, const std::vector<Dimension>& dimensions) {
     Json groups = Json::array();
     for (const Group& group : variant.groups) {
-        Json ranges = Json::object(), facts = Json::array();
+        Json ranges = Json::object();
         for (size_t d = 0; d < dimensions.size(); d++)
             ranges[dimensions[d].name] = {group.domain.ranges[d].least, group.domain.ranges[d].most};
-        for (const SizeFact& fact : group.domain.facts) facts.push_back(fact.text());
         groups.push_back({{"within", ranges},
-                          {"where", facts},
+                          {"facts", group.domain.facts.size()},
                           {"launches", group.launches.size()},
                           {"workspace_bytes", group.workspace_text},
                           {"scratch_bytes_each_worker", group.scratch_text}});
