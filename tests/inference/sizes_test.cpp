@@ -273,20 +273,24 @@ TEST_P(Sizes, a_plan_is_proved_for_its_class) {
     EXPECT_GT(spoilt, 0) << program.name;
 }
 
-TEST_P(Sizes, a_class_has_few_plans) {
-    const Program& program = programs()[GetParam()];
-    if (program.plans == 0) GTEST_SKIP() << "not counted";
+size_t plans_of_a_class(const Program& program) {
     std::vector<SizeFacts> plans;
     std::mt19937 random(3);
     for (int i = 0; i < 40; i++) {
         const Names names = {{"n", 17 + static_cast<int64_t>(random() % 200)}, {"m", 17 + static_cast<int64_t>(random() % 200)}};
         if (std::ranges::any_of(plans, [&](const SizeFacts& facts) { return !facts.broken_by(names); })) continue;
         const auto graph = graph_at(program, names);
-        ASSERT_TRUE(graph);
-        if (!plans.empty()) std::printf("%s is not so\n", plans.back().broken_by(names)->text().c_str());
+        if (!graph) return SIZE_MAX;
         plans.push_back(*plan_of(*graph).facts);
     }
-    EXPECT_LE(plans.size(), program.plans) << program.name;
+    return plans.size();
+}
+
+// Of programs that say how many.
+TEST(SizesOfAClass, have_few_plans) {
+    for (const Program& program : programs()) {
+        if (program.plans > 0) EXPECT_LE(plans_of_a_class(program), program.plans) << program.name;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Sizes, testing::Range<size_t>(0, programs().size()));
