@@ -88,10 +88,11 @@ Result<void> Arena::take(const plan::Plan& plan, const plan::Numbers& numbers) {
         // Sizes that grow, grow on: what follows finds memory that the system has given already.
         const int64_t ahead = workspace_ ? workspace_bytes_ + workspace_bytes_ / 4 : 0;
         workspace_.reset();  // before there is more
-        for (const int64_t bytes : {std::max(numbers.workspace_bytes, ahead), numbers.workspace_bytes}) {
-            workspace_bytes_ = bytes;
-            workspace_ = allocate_on(device_.get(), bytes);
-            if (workspace_) break;
+        workspace_bytes_ = std::max(numbers.workspace_bytes, ahead);
+        workspace_ = allocate_on(device_.get(), workspace_bytes_);
+        if (!workspace_ && ahead > numbers.workspace_bytes) {
+            workspace_bytes_ = numbers.workspace_bytes;
+            workspace_ = allocate_on(device_.get(), workspace_bytes_);
         }
         if (!workspace_) return out_of_memory(plan, numbers);
     }
