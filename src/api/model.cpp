@@ -161,12 +161,7 @@ Result<std::vector<inference::Value>> Model::run_programs(const std::vector<infe
         if (!specialised) return fail(std::move(specialised.error()));
         return std::move(specialised->graph);
     };
-    if (grow) return programs_.run_growing(inputs, graph_for, progress);
-    const auto tensors = inference::tensors_of(inputs);
-    if (!tensors) return fail(tensors.error());
-    auto results = programs_.run(std::string(), *tensors, graph_for, progress);
-    if (!results) return fail(std::move(results.error()));
-    return inference::values_of(std::move(*results));
+    return programs_.run(inputs, grow, graph_for, progress);
 }
 
 Result<std::vector<heddle_managed_tensor*>> Model::run(std::span<const heddle_tensor> inputs, size_t outputs,

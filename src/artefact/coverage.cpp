@@ -40,27 +40,6 @@ std::optional<Line> line_of(OriginPointer origin) {
     return Line{term.atoms[0]->text(), term.coefficient, origin->constant_value()};
 }
 
-// Of a fact of a number between these ends.
-std::optional<bool> decided(const SizeFact& fact, const Interval& bounds) {
-    const bool is_open = !bounds.known_low() && !bounds.known_high();
-    if (is_open) return std::nullopt;
-    switch (fact.relation) {
-    case Relation::not_negative:
-        if (bounds.known_low() && bounds.low.number() >= 0) return true;
-        if (bounds.known_high() && bounds.high.number() < 0) return false;
-        return std::nullopt;
-    default: {
-        const bool is_zero = fact.relation == Relation::zero;
-        const bool is_above = bounds.known_low() && bounds.low.number() > 0;
-        const bool is_below = bounds.known_high() && bounds.high.number() < 0;
-        const bool has_none = is_above || is_below;
-        if (has_none) return !is_zero;
-        if (bounds.known() && bounds.low.number() == 0 && bounds.high.number() == 0) return is_zero;
-        return std::nullopt;
-    }
-    }
-}
-
 // What holds where the fact does not.
 SizeFact opposite(const SizeFact& fact) {
     if (fact.relation == Relation::not_negative)
@@ -116,7 +95,7 @@ public:
             if (!known) known = substituted(size, by_numbers_);
             size = known;
         }
-        return decided(fact, bounds_within(size, names));
+        return known_within(fact.relation, bounds_within(size, names));
     }
 
     // The part of the ranges in which a fact of one dimension holds; nothing where it is of no such form, or no range.

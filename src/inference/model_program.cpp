@@ -29,12 +29,7 @@ Result<std::vector<Value>> ModelProgram::run_as_graph(const std::vector<Value>& 
             return fail(Diagnostic{.code = "onnx.open_branch", .summary = "values of inputs decide"});
         return graph;
     };
-    if (grow) return programs_.run_growing(inputs, made, watch.progress, watch.profile);
-    const auto tensors = tensors_of(inputs);
-    if (!tensors) return fail(tensors.error());
-    auto results = programs_.run(std::string(), *tensors, made, watch.progress, watch.profile);
-    if (!results) return fail(std::move(results.error()));
-    return values_of(std::move(*results));
+    return programs_.run(inputs, grow, made, watch.progress, watch.profile);
 }
 
 // Once in stages, always in stages.

@@ -39,7 +39,7 @@ struct ProgramCache::Wanted {
     const std::string& key;
     const std::vector<TensorData>& inputs;
     const std::map<std::string, int64_t>* names = nullptr;  // of a stage
-    const std::vector<Value>* values = nullptr;             // of run_growing: what inputs without memory are
+    const std::vector<Value>* values = nullptr;             // where results grow: what inputs without memory are
 
     // Row-major.
     TensorData input(size_t i) const { return values && (*values)[i].growing ? (*values)[i].growing->dense() : inputs[i]; }
@@ -213,25 +213,12 @@ Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const 
     return std::move(results->tensors);
 }
 
-Result<std::vector<Value>> ProgramCache::run_growing(const std::vector<Value>& inputs, const Specialise& specialise,
-                                                     Progress* progress, std::vector<runtime::LaunchTime>* profile) {
-    const bool is_growing = std::ranges::any_of(inputs, [](const Value& value) { return value.growing.has_value(); });
-    std::vector<TensorData> tensors;
-    if (is_growing) {
-        for (const Value& value : inputs) {
-            if (value.growing)
-                tensors.emplace_back(value.growing->dtype(), value.growing->shape(), nullptr, nullptr);
-            else if (value.tensor)
-                tensors.push_back(*value.tensor);
-        }
-    }
-    if (tensors.size() != inputs.size()) {
-        auto all = tensors_of(inputs);
-        if (!all) return fail(std::move(all.error()));
-        tensors = std::move(*all);
-    }
+Result<std::vector<Value>> ProgramCache::run(const std::vector<Value>& inputs, bool grow, const Specialise& specialise,
+                                             Progress* progress, std::vector<runtime::LaunchTime>* profile) {
+    const auto tensors = tensors_of(inputs, !grow);
+    if (!tensors) return fail(tensors.error());
     const std::string key;
-    auto results = run(Wanted{.key = key, .inputs = tensors, .values = &inputs}, specialise, progress, profile);
+    auto results = run(Wanted{.key = key, .inputs = *tensors, .values = grow ? &inputs : nullptr}, specialise, progress, profile);
     if (!results) return fail(std::move(results.error()));
     std::vector<Value> values = values_of(std::move(results->tensors));
     for (auto& [place, growing] : results->growing) values[place] = Value::of_growing(std::move(growing));

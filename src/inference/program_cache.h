@@ -46,11 +46,10 @@ public:
                                         const Specialise& specialise, Progress* progress = nullptr,
                                         std::vector<runtime::LaunchTime>* profile = nullptr);
 
-    // The same, with results that grow in the memory of inputs which were results before (growing_run.h), where programs have such
-    // ones. Code onnx.step: an input is a list.
-    Result<std::vector<Value>> run_growing(const std::vector<Value>& inputs, const Specialise& specialise,
-                                           Progress* progress = nullptr,
-                                           std::vector<runtime::LaunchTime>* profile = nullptr);
+    // The same of values. With `grow`, results that may do so grow in the memory of inputs which were results before
+    // (growing_run.h). Code onnx.step: an input is a list.
+    Result<std::vector<Value>> run(const std::vector<Value>& inputs, bool grow, const Specialise& specialise,
+                                   Progress* progress = nullptr, std::vector<runtime::LaunchTime>* profile = nullptr);
 
     // A part of a program (staged_model.h). Its graph follows from the numbers of `names`, too, which it holds as sizes;
     // a program for others is made for these where it can be. Such programs are not kept on disk.
@@ -61,7 +60,7 @@ public:
     struct Results {
         std::vector<TensorData> tensors;
         std::vector<TensorType> types;  // of these, with the sizes' origins
-        std::map<size_t, runtime::Growing> growing;  // of run_growing, by their places: those without memory of their own
+        std::map<size_t, runtime::Growing> growing;  // by their places: those that grow
         int64_t tag = 0;                // of the graph that gave them
     };
     Result<Results> run(const Part& part, const std::vector<TensorData>& inputs, const Specialise& specialise,
@@ -80,7 +79,7 @@ private:
         std::string key;
         std::vector<TensorType> types;
         std::map<int32_t, TensorData> decided;  // as in plan.h
-        bool grows = false;                     // of run_growing
+        bool grows = false;                     // where it can
         std::unique_ptr<runtime::Session> session;
     };
     struct Wanted;  // what is run

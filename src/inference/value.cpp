@@ -8,7 +8,7 @@ std::vector<Value> values_of(std::vector<TensorData> tensors) {
     return values;
 }
 
-Result<std::vector<TensorData>> tensors_of(const std::vector<Value>& values) {
+Result<std::vector<TensorData>> tensors_of(const std::vector<Value>& values, bool copies) {
     std::vector<TensorData> tensors;
     for (const Value& value : values) {
         if (!value.tensor && !value.growing)
@@ -16,7 +16,12 @@ Result<std::vector<TensorData>> tensors_of(const std::vector<Value>& values) {
                          .summary = "an input is a list",
                          .expected = "a tensor",
                          .reason = "one graph takes tensors alone"});
-        tensors.push_back(value.growing ? value.growing->dense() : *value.tensor);
+        if (value.tensor)
+            tensors.push_back(*value.tensor);
+        else if (copies)
+            tensors.push_back(value.growing->dense());
+        else
+            tensors.emplace_back(value.growing->dtype(), value.growing->shape(), nullptr, nullptr);
     }
     return tensors;
 }

@@ -33,7 +33,8 @@ struct Value {
 };
 
 std::vector<Value> values_of(std::vector<TensorData> tensors);
-// Row-major ones. Code onnx.step: one is no tensor.
-Result<std::vector<TensorData>> tensors_of(const std::vector<Value>& values);
+// Row-major ones, which are copies of what grows; without `copies` that has a type and no memory. Code onnx.step: one is no
+// tensor.
+Result<std::vector<TensorData>> tensors_of(const std::vector<Value>& values, bool copies = true);
 
 }  // namespace heddle::inference

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "zspace/interval.h"
+#include "zspace/origin_bounds.h"
 
 namespace heddle::plan {
 namespace {
@@ -36,10 +36,7 @@ private:
     }
 
     bool is_not_negative(const Size& size) const {
-        if (!size.named()) return size.number() >= 0;
-        if (size.origin()->is_never_negative()) return true;
-        const Interval ends = size.origin()->within_class(classes_);
-        return ends.known_low() && ends.low.number() >= 0;
+        return size.named() ? is_never_negative(size.origin(), classes_) : size.number() >= 0;
     }
     bool is_fact(const Size& size, SizeFact::Relation relation) const {
         if (!plan_.facts || !size.named()) return false;

@@ -111,6 +111,12 @@ Result<void> verify_storage(const Buffer& buffer) {
     return {};
 }
 
+const Buffer* buffer_of(const Plan& plan, Buffer::Kind kind, int32_t index) {
+    const auto found = std::ranges::find_if(
+        plan.buffers, [&](const Buffer& buffer) { return buffer.kind == kind && buffer.index == index; });
+    return found == plan.buffers.end() ? nullptr : &*found;
+}
+
 bool grows(const Plan& plan, const Buffer& buffer) {
     return std::ranges::any_of(plan.growths, [&](const Growth& growth) {
         return buffer.index == (buffer.kind == Buffer::Kind::input ? growth.input : growth.output);
@@ -305,12 +311,6 @@ Result<void> verify_donations(const Plan& plan) {
     return {};
 }
 
-const Buffer* buffer_of(const Plan& plan, Buffer::Kind kind, int32_t index) {
-    const auto found = std::ranges::find_if(
-        plan.buffers, [&](const Buffer& buffer) { return buffer.kind == kind && buffer.index == index; });
-    return found == plan.buffers.end() ? nullptr : &*found;
-}
-
 // Whether the input is the output's begin along the dimension, in one memory: with as many places in all.
 bool is_begin(const Plan& plan, const Growth& growth) {
     const TensorType from = stored_type(plan.input_types[static_cast<size_t>(growth.input)]);
@@ -335,7 +335,8 @@ Result<void> verify_growths(const Plan& plan) {
         const bool exist = output >= 0 && static_cast<size_t>(output) < plan.output_types.size() && input >= 0 &&
                            static_cast<size_t>(input) < plan.input_types.size();
         if (!exist || !outputs.insert(output).second || !inputs.insert(input).second || plan.input_below(output) >= 0 ||
-            !is_begin(plan, growth))
+            !is_begin(plan, growth) ||
+            plan.capacity_of(growth).number() != plan.capacity_of(plan.growths.front()).number())
             return broken("an output does not grow as its input lies", "output", std::to_string(output));
     }
     return {};
@@ -414,11 +415,9 @@ const Growth* Plan::growth_of(int32_t output) const {
 }
 
 Size Plan::capacity_of(const Growth& growth) const {
-    const auto buffer = std::ranges::find_if(buffers, [&](const Buffer& b) {
-        return b.kind == Buffer::Kind::output && b.index == growth.output;
-    });
+    const StorageMap& storage = buffer_of(*this, Buffer::Kind::output, growth.output)->storage;
     const auto d = static_cast<size_t>(growth.dimension);
-    return buffer->storage.extent[d] + buffer->storage.room[d];
+    return storage.extent[d] + storage.room[d];
 }
 
 int32_t Plan::input_below(int32_t output) const {

@@ -122,7 +122,7 @@ struct Plan {
     int64_t most_live_bytes() const;                   // the lower bound of workspace memory
     int64_t prepared_bytes() const;                    // of all prepared buffers
     const Growth* growth_of(int32_t output) const;     // null: it has memory of its own
-    Size capacity_of(const Growth& growth) const;      // places along its dimension
+    Size capacity_of(const Growth& growth) const;      // places along its dimension, as many as any other has
     int32_t input_below(int32_t output) const;         // whose memory the output takes over; -1: none
     bool is_in_place(const Donation& donation) const;  // else the output is made elsewhere, and copied at the end
 };

@@ -5,9 +5,8 @@
 
 #include "support/tensor_data.h"
 #include "zspace/checked.h"
-#include "zspace/interval.h"
+#include "zspace/origin_bounds.h"
 #include "zspace/size_class.h"
-#include "zspace/size_facts.h"
 
 namespace heddle::plan {
 namespace {
@@ -238,10 +237,7 @@ using Sums = std::vector<OriginPointer>;
 // Adds a sum where none is as great, and takes out those that it is never below.
 void add_sum(Sums& sums, OriginPointer sum, const std::map<std::string, int64_t>& names) {
     const auto never_above = [&](OriginPointer a, OriginPointer b) {
-        const OriginPointer difference = Origin::of(Origin::Kind::subtract, b, a);
-        if (difference->is_never_negative()) return true;
-        const Interval ends = difference->within_class(names);
-        return ends.known_low() && ends.low.number() >= 0;
+        return is_never_negative(Origin::of(Origin::Kind::subtract, b, a), names);
     };
     if (std::ranges::any_of(sums, [&](OriginPointer known) { return never_above(sum, known); })) return;
     std::erase_if(sums, [&](OriginPointer known) { return never_above(known, sum); });

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "zspace/interval.h"
+#include "zspace/origin_bounds.h"
 #include "zspace/size_class.h"
 
 namespace heddle::plan {
@@ -21,23 +21,12 @@ SizeFacts class_facts(const std::map<std::string, int64_t>& names) {
     return facts;
 }
 
-bool holds_in_class(const SizeFact& fact, const std::map<std::string, int64_t>& names) {
-    const Interval ends = fact.size->within_class(names);
-    const bool above = ends.known_low() && ends.low.number() > 0, below = ends.known_high() && ends.high.number() < 0;
-    switch (fact.relation) {
-    case SizeFact::Relation::zero: return false;
-    case SizeFact::Relation::not_zero: return above || below;
-    case SizeFact::Relation::not_negative: return ends.known_low() && ends.low.number() >= 0;
-    }
-    return false;
-}
-
 }  // namespace
 
 SizeFacts without_class_facts(const SizeFacts& facts, const std::map<std::string, int64_t>& names) {
     SizeFacts result = class_facts(names);
     for (const SizeFact& fact : facts.list()) {
-        if (!holds_in_class(fact, names)) result.add(fact);
+        if (known_within(fact.relation, fact.size->within_class(names)) != true) result.add(fact);
     }
     return result;
 }

@@ -110,12 +110,8 @@ namespace {
 // One program for all of it.
 Session::Run plain_run(const inference::Specialise& specialise) {
     return [&](inference::ProgramCache& programs, const std::vector<inference::Value>& inputs,
-               const inference::RunWatch& watch) -> Result<std::vector<inference::Value>> {
-        auto tensors = inference::tensors_of(inputs);
-        if (!tensors) return fail(std::move(tensors.error()));
-        auto results = programs.run(std::string(), *tensors, specialise, watch.progress, watch.profile);
-        if (!results) return fail(std::move(results.error()));
-        return inference::values_of(std::move(*results));
+               const inference::RunWatch& watch) {
+        return programs.run(inputs, false, specialise, watch.progress, watch.profile);
     };
 }
 
@@ -188,8 +184,11 @@ Session::Given Session::given(const nb::dict& feeds) const {
     return given;
 }
 
-// Who has one would see what is written to the other.
-static void set_read_only(nb::handle array) { array.attr("flags").attr("writeable") = false; }
+// Who has one would see what is written to the other: also by an array that this one is a part of.
+static void set_read_only(nb::object array) {
+    const nb::object numpy_array = nb::module_::import_("numpy").attr("ndarray");
+    for (; nb::isinstance(array, numpy_array); array = array.attr("base")) array.attr("flags").attr("writeable") = false;
+}
 
 // The memory of what was given that results lie in, too.
 std::set<const void*> Session::Given::continued_by(const std::vector<inference::Value>& results) const {

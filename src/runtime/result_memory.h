@@ -19,8 +19,8 @@ public:
 
     // From now on, at least so many bytes may be kept: the capacities of one run's results. It begins with none.
     void keep(int64_t bytes);
-    // A tensor whose elements may be anything, where one lay that had at most twice as many bytes. std::bad_alloc, as TensorData. Whoever has it last gives its memory back, from
-    // any thread, and also after this object has ended.
+    // A tensor whose elements may be anything, where one lay that had at most twice as many bytes. Whoever has it last gives
+    // its memory back, from any thread, and also after this object has ended. std::bad_alloc, as TensorData.
     TensorData make(const TensorType& type);
 
     int64_t bytes() const;  // that nobody has

@@ -396,7 +396,8 @@ void State::answer_for(const Template& metakernel, BoundArguments& arguments) {
     for (size_t slot = 0; slot < arguments.tensors.size(); ++slot) {
         if (metakernel.inputs[slot].flavour != Flavour::concrete) continue;
         for (TensorId& tensor : arguments.tensors[slot]) {
-            if (asked != no_id || is_told(tensor) || decide(tensor) || graph.tensor(tensor).type.elements() > largest_static_list) continue;
+            if (asked != no_id || is_told(tensor) || decide(tensor)) continue;
+            if (graph.tensor(tensor).type.elements() > largest_static_list) continue;
             if (answered < answers.size())
                 tensor = answers[answered++];
             else
@@ -520,15 +521,7 @@ TensorId Session::add_sizes(std::string name, const std::vector<Size>& sizes) {
 }
 
 TensorId Session::add_sizes(std::string name, TensorType type, std::vector<SizeQuotient> sizes) {
-    TensorData data(type.dtype, type.extents());
-    for (size_t i = 0; i < sizes.size(); ++i) {
-        const auto index = static_cast<int64_t>(i);
-        if (is_float(type.dtype))
-            data.set_real(index, element_of(type.dtype, sizes[i]));
-        else
-            data.set_integer(index, sizes[i].above.number());
-    }
-    TensorId tensor = state_->add_constant(std::move(name), std::move(data));
+    TensorId tensor = state_->add_constant(std::move(name), data_of(type, sizes));
     if (std::ranges::any_of(sizes, &SizeQuotient::named)) state_->sizes.emplace(tensor, std::move(sizes));
     return tensor;
 }

@@ -305,4 +305,16 @@ double element_of(DType dtype, const SizeQuotient& value) {
     return dtype == DType::float32 ? static_cast<float>(value.number()) : value.number();
 }
 
+TensorData data_of(const TensorType& type, const std::vector<SizeQuotient>& elements) {
+    TensorData data(type.dtype, type.extents());
+    for (size_t i = 0; i < elements.size(); ++i) {
+        const auto index = static_cast<int64_t>(i);
+        if (is_float(type.dtype))
+            data.set_real(index, element_of(type.dtype, elements[i]));
+        else
+            data.set_integer(index, elements[i].above.number());
+    }
+    return data;
+}
+
 }  // namespace heddle

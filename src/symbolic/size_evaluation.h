@@ -39,5 +39,7 @@ std::optional<FloatSizes> float_sizes(DType dtype);
 std::optional<SizeQuotient> held_in(DType dtype, const SizeQuotient& value);
 // The element itself, as such a type has it. No fact.
 double element_of(DType dtype, const SizeQuotient& value);
+// All of them, of integers or floats. No fact but of the type's sizes.
+TensorData data_of(const TensorType& type, const std::vector<SizeQuotient>& elements);
 
 }  // namespace heddle

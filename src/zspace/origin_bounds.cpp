@@ -131,4 +131,19 @@ Interval bounds_within(OriginPointer origin, const std::map<std::string, Interva
     });
 }
 
+std::optional<bool> known_within(SizeFact::Relation relation, const Interval& bounds) {
+    using Relation = SizeFact::Relation;
+    const auto low = [&](int64_t least) { return bounds.known_low() && bounds.low.number() >= least; };
+    const auto high = [&](int64_t most) { return bounds.known_high() && bounds.high.number() <= most; };
+    if (relation == Relation::not_negative) return low(0) ? std::optional(true) : high(-1) ? std::optional(false) : std::nullopt;
+    const bool is_zero = relation == Relation::zero;
+    if (low(1) || high(-1)) return !is_zero;
+    return low(0) && high(0) ? std::optional(is_zero) : std::nullopt;
+}
+
+bool is_never_negative(OriginPointer origin, const std::map<std::string, int64_t>& representatives) {
+    return origin->is_never_negative() ||
+           known_within(SizeFact::Relation::not_negative, origin->within_class(representatives)) == true;
+}
+
 }  // namespace heddle

@@ -62,7 +62,7 @@ public:
         };
         const std::vector<Value> inputs = {x, keys, values};
         const auto wanted = alone_.run("", *tensors_of(inputs), made);
-        auto found = growing_.run_growing(inputs, made);
+        auto found = growing_.run(inputs, true, made);
         EXPECT_TRUE(wanted && found);
         const auto tensors = tensors_of(*found);
         EXPECT_LE(difference((*wanted)[0], (*tensors)[0]), 1e-5) << "sums may be in another order: elements lie elsewhere";
@@ -121,7 +121,7 @@ TEST(GrowingRun, lengths_of_all_kinds) {
 
 TEST(GrowingRun, lists_are_refused) {
     ProgramCache programs(make_engine(1));
-    const auto found = programs.run_growing({Value::of_list({})}, [](const auto&, Progress*) { return Result<Graph>(step_at(4, 1)); });
+    const auto found = programs.run({Value::of_list({})}, true, [](const auto&, Progress*) { return Result<Graph>(step_at(4, 1)); });
     EXPECT_EQ(codes(found), Codes{"onnx.step"});
 }
 
@@ -219,6 +219,15 @@ TEST(Growth, damage_is_noticed) {
     EXPECT_EQ(broken([](plan::Plan& plan) { plan.growths[0].dimension = 2; }), wrong);
     EXPECT_EQ(broken([](plan::Plan& plan) { plan.growths[0].dimension = 9; }), wrong);
     EXPECT_EQ(broken([](plan::Plan& plan) { plan.growths.pop_back(); }), wrong) << "an output that lies apart";
+    EXPECT_EQ(broken([](plan::Plan& plan) {
+                  for (plan::Buffer& buffer : plan.buffers) {
+                      if (buffer.kind != plan::Buffer::Kind::output || buffer.index != 2) continue;
+                      buffer.storage.room[1] += 1;
+                      buffer.bytes = buffer.storage.elements() * 4;
+                  }
+              }),
+              wrong)
+        << "of other places than the others have";
     // An input that nothing reads has no buffer; one that something reads lies as its output does.
     const auto read = [](const std::function<void(plan::Buffer&)>& damage) {
         SizeFacts facts;

@@ -74,6 +74,9 @@ def test_shared_memory_is_read_only():
             assert "read-only" in str(problem)
         else:
             raise AssertionError("it was written to")
+    whole = second[0]
+    _, third = step(session, 3, [whole[:, :, :], *second[1:]])
+    assert third[0].ctypes.data == whole.ctypes.data and not whole.flags.writeable
     changed = second[0].copy()
     changed[...] = 1
     step(session, 3, [changed, *second[1:]])
