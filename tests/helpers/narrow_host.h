@@ -14,7 +14,7 @@ inline Target narrow_host() {
     for (size_t begin = 0; begin < target.features.size();) {
         const size_t end = std::min(target.features.find(',', begin), target.features.size());
         const std::string feature = target.features.substr(begin, end - begin);
-        if (!feature.starts_with("+avx512")) features += (features.empty() ? "" : ",") + feature;
+        if (!feature.starts_with("+avx512") && !feature.starts_with("+avx10")) features += (features.empty() ? "" : ",") + feature;
         begin = end + 1;
     }
     target.features = features;

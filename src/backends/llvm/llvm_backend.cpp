@@ -206,10 +206,11 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Gate& ga
 Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, const Tree& tree, const std::string& name,
                                                   llvm::TargetMachine& machine, const Gate& gate) {
     const llvm::MCSubtargetInfo& can = *machine.getMCSubtargetInfo();
-    const int widest = !machine.getTargetTriple().isX86()         ? 0
-                       : can.checkFeatures("+avx512bw,+avx512vl") ? 64
-                       : can.checkFeatures("+avx2")               ? 32
-                                                                  : 16;
+    // AVX10 of 256 bits brings all of AVX-512 but evex512, its registers.
+    const int widest = !machine.getTargetTriple().isX86()                  ? 0
+                       : can.checkFeatures("+avx512bw,+avx512vl,+evex512") ? 64
+                       : can.checkFeatures("+avx2")                        ? 32
+                                                                           : 16;
     std::unique_ptr<llvm::Module> module = build_module(context, tree, name, widest);
     module->setTargetTriple(machine.getTargetTriple().str());
     module->setDataLayout(machine.createDataLayout());

@@ -40,5 +40,18 @@ TEST(Kernels, BackendsAndInterpreterAgreeWithoutMaskRegisters) {
     expect_backends_agree(narrow_host());
 }
 
+// Of a CPU that no machine here may be. LLVM ends the process where it gets vectors of 64 bytes for one.
+TEST(Kernels, AreCompiledForAvx10Of256Bits) {
+    Target target;
+    target.features = "+avx10.1-256";
+    target.vector_bytes = 32;
+    TreeSet set(target);
+    const std::vector<LoadedKernel> all = load_kernels_and_rounds(target);
+    for (const LoadedKernel& l : all) set.add(l.prepared);
+    LlvmBackend backend;
+    const auto objects = backend.objects(set.trees(), target, 2, nullptr, nullptr);
+    EXPECT_TRUE(objects) << render(objects.error());
+}
+
 }  // namespace
 }  // namespace heddle::backends
