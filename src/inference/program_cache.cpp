@@ -13,6 +13,7 @@
 #include "inference/growing_run.h"
 #include "support/guarded.h"
 #include "support/progress.h"
+#include "support/resident_memory.h"
 
 namespace heddle::inference {
 namespace {
@@ -157,6 +158,7 @@ Result<ProgramCache::Entry> ProgramCache::make(const Wanted& wanted, const Speci
         entry.types.push_back({input.dtype(), {input.shape().begin(), input.shape().end()}});
     entry.session =
         std::make_unique<runtime::Session>((*executable)->to_run(std::move(blocks)), engine_->pool, engine_->arena);
+    if (!kept) give_back_freed();  // what planning and compiling took; else each program leaves holes of its own
     return entry;
 }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "codegen/device.h"
+#include "support/resident_memory.h"
 #include "support/tensor_data.h"
 
 namespace heddle::runtime {
@@ -81,31 +83,33 @@ TensorData Arena::growing_result(const plan::Plan& plan, const plan::Numbers& nu
     return results_.make(with_all_places(plan, numbers, static_cast<size_t>(growth.output)));
 }
 
+namespace {
+
+// Makes all pieces that large at least, with anything in them, where they are `had` bytes. Sizes that grow, grow on: what
+// follows finds memory that the system has given already. False: there is not so much, and none is left.
+bool grow(std::span<std::shared_ptr<std::byte>> pieces, int64_t& had, int64_t needed, codegen::Device* device) {
+    const bool again = had > 0;
+    for (const int64_t bytes : {std::max(needed, had + had / 4), needed}) {
+        for (auto& piece : pieces) piece.reset();  // before there is more
+        if (again) give_back_freed();              // or it stays as a hole, too small for what comes
+        had = bytes;
+        for (auto& piece : pieces) piece = allocate_on(device, bytes);
+        if (std::ranges::all_of(pieces, [](const auto& piece) { return piece != nullptr; })) return true;
+    }
+    for (auto& piece : pieces) piece.reset();
+    had = 0;
+    return false;
+}
+
+}  // namespace
+
 Result<void> Arena::take(const plan::Plan& plan, const plan::Numbers& numbers) {
     // A failing kernel writes the point into the first bytes, whatever scratch it asked for.
     const int64_t scratch = std::max<int64_t>(numbers.scratch_bytes, 64);
-    if (!workspace_ || numbers.workspace_bytes > workspace_bytes_) {
-        // Sizes that grow, grow on: what follows finds memory that the system has given already.
-        const int64_t ahead = workspace_ ? workspace_bytes_ + workspace_bytes_ / 4 : 0;
-        workspace_.reset();  // before there is more
-        workspace_bytes_ = std::max(numbers.workspace_bytes, ahead);
-        workspace_ = allocate_on(device_.get(), workspace_bytes_);
-        if (!workspace_ && ahead > numbers.workspace_bytes) {
-            workspace_bytes_ = numbers.workspace_bytes;
-            workspace_ = allocate_on(device_.get(), workspace_bytes_);
-        }
-        if (!workspace_) return out_of_memory(plan, numbers);
-    }
-    for (auto& memory : scratch_) {
-        if (memory && scratch <= scratch_bytes_) continue;
-        memory.reset();
-        memory = allocate_buffer(static_cast<size_t>(scratch));
-        if (!memory) {
-            scratch_bytes_ = 0;
-            return out_of_memory(scratch);
-        }
-    }
-    scratch_bytes_ = std::max(scratch_bytes_, scratch);
+    if ((!workspace_ || numbers.workspace_bytes > workspace_bytes_) &&
+        !grow({&workspace_, 1}, workspace_bytes_, numbers.workspace_bytes, device_.get()))
+        return out_of_memory(plan, numbers);
+    if (scratch > scratch_bytes_ && !grow(scratch_, scratch_bytes_, scratch, nullptr)) return out_of_memory(scratch);
     return {};
 }
 

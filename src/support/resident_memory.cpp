@@ -64,9 +64,11 @@ int give_back_segments(dl_phdr_info* library, size_t, void* function) {
 
 }  // namespace
 
+void give_back_freed() { ::malloc_trim(0); }
+
 void give_back_library(const void* function) {
     ::dl_iterate_phdr(give_back_segments, const_cast<void*>(function));
-    ::malloc_trim(0);
+    give_back_freed();
 }
 
 }  // namespace heddle
