@@ -318,7 +318,8 @@ Block Nest::core() {
 // Keeping results takes a store and a load for each: little beside so many updates, or so long an epilogue. The code
 // then has the epilogue of one row, in place of those of all rows of all tiles.
 bool Nest::loops_over_rows() const {
-    if (group_.rows < 0 || group_.transposed || group_.row_sizes.front() == 1 || group_.reductions.empty())
+    if (group_.rows < 0 || group_.transposed || group_.row_sizes.front() == 1 || group_.reductions.empty() ||
+        !loops_along_rows().empty())
         return false;
     int64_t operations = 1;
     for (AxisId axis : group_.reduced) operations *= std::max<int64_t>(1, assembly_.kernel.hint(axis));
