@@ -136,6 +136,7 @@ TEST(RandomSizes, what_was_wrong_once) {
     Count all;
     for (uint64_t seed : {2173, 4967, 5575}) compare(seed, *engine, all);  // margins: their code was chosen by a size's class
     compare(8388, *engine, all);  // an index that is outside at a size of one
+    for (uint64_t seed : {1004, 1049}) compare(seed, *engine, all);  // their plans were not read again
     EXPECT_GT(all.pairs, 0u);
 }
 
