@@ -1,15 +1,12 @@
 #include "artefact/program.h"
 
 #include <algorithm>
-#include <set>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "backends/llvm/llvm_backend.h"
 #include "plan/stack.h"
-#include "runtime/prepare_here.h"
-#include "zspace/size_class.h"
 
 namespace heddle::artefact {
 namespace {
@@ -134,183 +131,55 @@ private:
     Group group_;
 };
 
-std::unexpected<Diagnostics> not_open(const std::string& name, std::string found) {
-    return fail({.code = "artefact.dimension",
-                 .summary = fmt::format("the dimension '{}' cannot be taken from the inputs' shapes", name),
-                 .expected = "an input with an axis of just this size",
-                 .found = std::move(found),
-                 .remedy = fmt::format("give it one size: {}=SIZE", name),
-                 .params = {{"dimension", name}}});
-}
-
+// Groups of all variants, as plans come.
 class ProgramMaker {
 public:
-    explicit ProgramMaker(const ProgramRequest& request)
-        : request_(request),
-          pool_(static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))),
-          backend_kernels_(std::make_shared<backends::LlvmBackend>()) {}
+    explicit ProgramMaker(const ProgramRequest& request) : kernel_of_(request.targets.size()) {
+        program_.name = request.name;
+        for (const Target& target : request.targets) program_.variants.push_back({.target = target});
+    }
 
-    Result<Program> make() {
-        program_.name = request_.name;
-        for (const Dimension& dimension : request_.dimensions) {
-            if (dimension.count() > 1)
-                program_.dimensions.push_back(dimension);
-            else
-                fixed_[dimension.name] = dimension.from;
+    void add(const std::vector<Dimension>& open, const SizeDomain& domain, const std::vector<MadePlan>& plans) {
+        for (size_t v = 0; v < plans.size(); v++) {
+            Variant& variant = program_.variants[v];
+            GroupMaker maker(plans[v].plan, plans[v].prepared, program_.weights, variant, kernel_of_[v]);
+            variant.groups.push_back(maker.make(open, domain));
         }
-        if (request_.progress) request_.progress->begin(Stage::plan, classes() * std::ssize(request_.targets));
-        for (const Target& target : request_.targets) program_.variants.push_back({.target = target});
-        kernel_of_.resize(request_.targets.size());
-        auto all = cover(program_.dimensions, fixed_, [&](const SizeNames& sizes) { return add_group(sizes); });
-        if (!all) return fail(std::move(all.error()));
-        end_dimensions();
+    }
+
+    Program made(Interface interface) {
+        program_.dimensions = std::move(interface.dimensions);
+        program_.inputs = std::move(interface.inputs);
+        program_.outputs = std::move(interface.outputs);
         return std::move(program_);
     }
 
 private:
-    struct Made {
-        plan::Plan plan;
-        std::vector<runtime::Block> prepared;
-    };
-
-    // Of all dimensions together: about as many plans are made.
-    int64_t classes() const {
-        int64_t all = 1;
-        for (const Dimension& dimension : program_.dimensions) {
-            int64_t own = 0;
-            for (int64_t size = dimension.from; size <= dimension.to; size = size_class(size).most + 1) own++;
-            all = std::min<int64_t>(all * own, 1 << 20);
-        }
-        return all;
-    }
-
-    // Open ones are as long as there is a plan.
-    void end_dimensions() {
-        for (size_t d = 0; d < program_.dimensions.size(); d++) {
-            Dimension& dimension = program_.dimensions[d];
-            if (dimension.is_open) dimension.to = dimension.from;
-            for (const Group& group : program_.variants[0].groups)
-                if (dimension.is_open) dimension.to = std::max(dimension.to, group.domain.ranges[d].most);
-        }
-    }
-
-    Result<Made> made_for(const Graph& graph, const Target& target) {
-        auto plan = plan::make_plan(graph, target);
-        if (!plan) return fail(std::move(plan.error()));
-        auto prepared = runtime::prepare_here(*plan, host_, backend_kernels_, pool_, prepared_);
-        if (!prepared) return fail(std::move(prepared.error()));
-        if (auto wanted = step_done(request_.progress); !wanted) return fail(std::move(wanted.error()));
-        return Made{std::move(*plan), std::move(*prepared)};
-    }
-
-    // A plan of each target: all of them hold where the facts of all do.
-    Result<SizeDomain> add_group(const SizeNames& sizes) {
-        auto graph = request_.graph(sizes);
-        if (!graph) return fail(std::move(graph.error()));
-        if (auto fine = plan::check_placements(*graph); !fine) return fail(std::move(fine.error()));
-        std::vector<Made> made;
-        std::vector<SizeFact> facts;
-        for (const Variant& variant : program_.variants) {
-            auto one = made_for(*graph, variant.target);
-            if (!one) return fail(std::move(one.error()));
-            if (one->plan.facts)
-                facts.insert(facts.end(), one->plan.facts->list().begin(), one->plan.facts->list().end());
-            else
-                add_numbers(facts, sizes);
-            one->plan.names.insert(sizes.begin(), sizes.end());
-            made.push_back(std::move(*one));
-        }
-        if (auto taken = take_arguments(made[0].plan); !taken) return fail(std::move(taken.error()));
-        SizeDomain domain = domain_of(facts, program_.dimensions, fixed_);
-        for (size_t v = 0; v < made.size(); v++) {
-            Variant& variant = program_.variants[v];
-            GroupMaker maker(made[v].plan, made[v].prepared, program_.weights, variant, kernel_of_[v]);
-            variant.groups.push_back(maker.make(program_.dimensions, domain));
-        }
-        return domain;
-    }
-
-    // Of a plan that holds for its numbers alone.
-    static void add_numbers(std::vector<SizeFact>& facts, const SizeNames& sizes) {
-        for (const auto& [name, size] : sizes)
-            facts.push_back({(named_size(name, size) - size).origin(), SizeFact::Relation::zero});
-    }
-
-    static Argument argument_of(const std::string& name, const TensorType& type) {
-        Argument argument{
-            .name = name, .dtype = type.dtype, .shape = numbers_of(type.shape), .axes = {}, .sizes = {}, .value = {}};
-        for (int64_t size : argument.shape) argument.sizes.push_back(std::to_string(size));
-        return argument;
-    }
-
-    // As the first plan says them; how outputs' sizes follow from the dimensions, where one says it.
-    Result<void> take_arguments(const plan::Plan& plan) {
-        if (!program_.inputs.empty() || !program_.outputs.empty()) {
-            name_sizes(plan);
-            return {};
-        }
-        std::set<std::string> bound;
-        for (size_t i = 0; i < plan.input_types.size(); i++) {
-            Argument& input = program_.inputs.emplace_back(argument_of(plan.input_names[i], plan.input_types[i]));
-            if (const auto value = plan.decided.find(static_cast<int32_t>(i)); value != plan.decided.end())
-                input.value = value->second;
-            for (const Size& size : plan.input_types[i].shape) {
-                auto axis = axis_of(size, input);
-                if (!axis) return fail(std::move(axis.error()));
-                input.axes.push_back(*axis);
-                if (*axis < 0) continue;
-                bound.insert(size.origin()->text());
-                input.sizes[input.axes.size() - 1] = size.origin()->text();
-            }
-        }
-        for (size_t i = 0; i < plan.output_types.size(); i++)
-            program_.outputs.push_back(argument_of(plan.output_names[i], plan.output_types[i]));
-        name_sizes(plan);
-        for (const Dimension& dimension : program_.dimensions) {
-            if (!bound.contains(dimension.name)) return not_open(dimension.name, "none");
-        }
-        return {};
-    }
-
-    // The number of the dimension whose size it is; -1: it is always the same.
-    Result<int32_t> axis_of(const Size& size, const Argument& input) const {
-        if (!size.origin()) return -1;
-        const std::string text = size.origin()->text();
-        const std::vector<Dimension>& dimensions = program_.dimensions;
-        const auto found = std::ranges::find(dimensions, text, &Dimension::name);
-        if (found != dimensions.end()) return static_cast<int32_t>(found - dimensions.begin());
-        if (size.origin()->kind() == Origin::Kind::name) return -1;
-        return not_open(text, fmt::format("'{}' of input '{}'", text, input.name));
-    }
-
-    void name_sizes(const plan::Plan& plan) {
-        for (size_t o = 0; o < program_.outputs.size(); o++) {
-            const std::vector<Size>& shape = plan.output_types[o].shape;
-            for (size_t d = 0; d < shape.size(); d++) {
-                if (depends_on_dimensions(shape[d])) program_.outputs[o].sizes[d] = shape[d].text();
-            }
-        }
-    }
-
-    bool depends_on_dimensions(const Size& size) const {
-        SizeProgram steps;
-        for (const auto& [name, number] : fixed_) steps.fix(name, number);
-        return !steps.constant_at(steps.place_of(size));
-    }
-
-    const ProgramRequest& request_;
     Program program_;
-    std::map<std::string, int64_t> fixed_;
     std::vector<std::map<std::string, int32_t>> kernel_of_;  // by variant, by key
-    // Weights are made ready on this machine; what two plans make alike is made once.
-    const Target host_ = detect_host();
-    ThreadPool pool_;
-    runtime::KernelCache backend_kernels_;
-    runtime::PreparedStore prepared_;
 };
 
 }  // namespace
 
-Result<Program> make_program(const ProgramRequest& request) { return ProgramMaker(request).make(); }
+Result<Program> make_program(const ProgramRequest& request) {
+    const Target host = detect_host();
+    ThreadPool pool(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+    runtime::KernelCache kernels(std::make_shared<backends::LlvmBackend>());
+    runtime::PreparedStore store;
+    ProgramMaker maker(request);
+    const auto take = [&](const std::vector<Dimension>& open, SizeDomain domain,
+                          std::vector<MadePlan> plans) -> Result<SizeDomain> {
+        maker.add(open, domain, plans);
+        return domain;
+    };
+    auto interface = make_plans({.dimensions = request.dimensions,
+                                 .targets = request.targets,
+                                 .graph = request.graph,
+                                 .progress = request.progress,
+                                 .take = take},
+                                {host, pool, kernels, store});
+    if (!interface) return fail(std::move(interface.error()));
+    return maker.made(std::move(*interface));
+}
 
 }  // namespace heddle::artefact

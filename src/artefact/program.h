@@ -3,32 +3,21 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "artefact/coverage.h"
+#include "artefact/plans.h"
 #include "artefact/sizes.h"
 #include "artefact/weight_pool.h"
-#include "graph/graph.h"
 #include "plan/plan.h"
 #include "support/progress.h"
 #include "target/target.h"
 #include "zspace/size_program.h"
 
 namespace heddle::artefact {
-
-struct Argument {
-    std::string name;
-    DType dtype = DType::float32;
-    std::vector<int64_t> shape;       // at the first sizes
-    std::vector<int32_t> axes;        // of an input, by axis: the number of its dimension; -1: the size is always this
-    std::vector<std::string> sizes;   // by axis, for people: "2 * batch"
-    std::optional<TensorData> value;  // of an input, as reals: the program holds for this one alone
-};
 
 // The tables of exported/heddle_program.c. Numbers are places of the group's steps.
 struct FactRow {
@@ -87,13 +76,11 @@ struct ProgramRequest {
     std::string name;
     std::vector<Dimension> dimensions;  // those of one size are no dimensions of the program
     std::vector<Target> targets;        // in the order in which they are tried
-    // The program for such sizes.
-    std::function<Result<Graph>(const SizeNames& bindings)> graph;
+    GraphAt graph;
     Progress* progress = nullptr;  // told plans (stage plan), and asked whether to go on
 };
 
-// Makes as many plans as all sizes need, and weights ready on this machine. Codes: those of the graph, of planning and
-// of `cover`; artefact.dimension (none of the inputs has it, or one has an expression for a size), support.cancelled.
+// Makes as many plans as all sizes need, and weights ready on this machine. Codes: those of make_plans.
 Result<Program> make_program(const ProgramRequest& request);
 
 }  // namespace heddle::artefact

@@ -16,6 +16,7 @@ public:
     // Where they begin in the pool: a multiple of 64. `owner` keeps the bytes.
     int64_t add(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
+    bool empty() const { return pieces_.empty(); }
     // Of all, with 64 readable bytes behind the last; a multiple of 64.
     int64_t bytes() const { return end_ + 64; }
     // Tells the bytes in order, with zeros between.

@@ -10,8 +10,8 @@
 #include "artefact/artefact.h"
 #include "artefact/program.h"
 #include "artefact/system_program.h"
-#include "cli/bindings.h"
 #include "cli/compile_webgpu.h"
+#include "cli/exported.h"
 #include "cli/progress_line.h"
 #include "cli/support.h"
 #include "support/child_process.h"
@@ -41,68 +41,6 @@ Result<std::vector<Target>> targets_of(std::vector<std::string> names, bool in_c
     return targets;
 }
 
-// What is exported: a model or a call, for given sizes.
-class Exported {
-public:
-    static Result<Exported> open(const CompileOptions& options, const Library& library) {
-        Exported opened(options, library);
-        auto given = read_inputs(options.inputs);
-        if (!given) return fail(std::move(given.error()));
-        opened.given_ = std::move(*given);
-        if (options.model.empty()) return opened;
-        auto model = onnx::read_model(options.model);
-        if (!model) return fail(std::move(model.error()));
-        opened.model_ = std::make_shared<onnx::OnnxModel>(std::move(*model));
-        return opened;
-    }
-
-    // As --bind says them. Codes cli.unknown_dimension, artefact.range.
-    Result<std::vector<artefact::Dimension>> dimensions() const {
-        const auto bindable = model_ ? dimensions_of(*model_) : dimensions_in(options_.input_types);
-        const auto resolved = resolve_bindings(options_.bindings, bindable);
-        if (!resolved) return fail(resolved.error());
-        return artefact::parse_dimensions(*resolved);
-    }
-
-    Result<Graph> graph(const std::map<std::string, int64_t>& sizes) {
-        auto source = load(sizes);
-        if (!source) return fail(std::move(source.error()));
-        input_names_ = source->input_names;
-        output_names_ = source->output_names;
-        return std::move(source->graph);
-    }
-
-    const std::vector<std::string>& input_names() const { return input_names_; }
-    const std::vector<std::string>& output_names() const { return output_names_; }
-
-private:
-    Exported(const CompileOptions& options, const Library& library) : options_(options), library_(library) {}
-
-    Result<Source> load(std::map<std::string, int64_t> sizes) const {
-        if (model_) {
-            std::vector<std::string> bindings;
-            for (const auto& [name, size] : sizes) bindings.push_back(fmt::format("{}={}", name, size));
-            return load_model(*model_, library_, given_, bindings, options_.rules, nullptr);
-        }
-        auto inputs = read_input_types(options_.input_types, sizes);
-        if (!inputs) return fail(std::move(inputs.error()));
-        SizeFacts facts;
-        auto source = [&] {
-            const RecordingFacts recording(facts);
-            return load_call(options_.call, library_, *inputs, options_.rules);
-        }();
-        if (source) source->graph.dimension_names = std::move(sizes);
-        if (source) source->graph.facts = std::move(facts);
-        return source;
-    }
-
-    const CompileOptions& options_;
-    const Library& library_;
-    std::map<std::string, TensorData> given_;
-    std::shared_ptr<onnx::OnnxModel> model_;
-    std::vector<std::string> input_names_, output_names_;
-};
-
 // Numbers in C take four times the bytes, and compilers long.
 bool are_beside(const CompileOptions& options, const artefact::Program& program) {
     constexpr int64_t most_in_c = 16 << 20;
@@ -126,18 +64,6 @@ void print_files(const std::vector<artefact::WrittenFile>& files, const artefact
                    launches, variant.groups.size(), variant.groups.size() == 1 ? "" : "s");
     }
     for (const auto& file : files) fmt::print("{:>12} {}\n", file.bytes, file.path);
-}
-
-std::string name_of(const CompileOptions& options) {
-    const std::string stem = options.model.empty() ? "program" : std::filesystem::path(options.model).stem().string();
-    return artefact::identifier_of(options.name.empty() ? stem : options.name);
-}
-
-// A graph names its inputs as words; callers know them by the model's names.
-template <typename Named>
-void take_names(Named& program, const Exported& exported) {
-    for (size_t i = 0; i < program.inputs.size(); i++) program.inputs[i].name = exported.input_names()[i];
-    for (size_t i = 0; i < program.outputs.size(); i++) program.outputs[i].name = exported.output_names()[i];
 }
 
 // The C compiler that makes programs for these targets, which are of one instruction set. Code cli.cross_compiler.
@@ -183,7 +109,7 @@ Result<void> compile_for_system(const CompileOptions& options, Exported& exporte
     const auto compiler = compiler_for(options, {});
     const auto progress = progress_on_terminal();
     auto program = artefact::make_system_program(
-        {.name = name_of(options),
+        {.name = artefact::identifier_of(exported.name()),
          .dimensions = std::move(dimensions),
          .system = std::move(*system),
          .annotations = options.place,
@@ -191,7 +117,7 @@ Result<void> compile_for_system(const CompileOptions& options, Exported& exporte
          .graph = [&](const std::map<std::string, int64_t>& sizes) { return exported.graph(sizes); },
          .progress = progress.get()});
     if (!program) return fail(std::move(program.error()));
-    take_names(*program, exported);
+    exported.name(program->inputs, program->outputs);
     auto files =
         artefact::write_system_artefact(*program, options.folder, artefact_options(options, *compiler, *progress));
     if (!files) return fail(std::move(files.error()));
@@ -216,13 +142,13 @@ Result<void> compile(const CompileOptions& options) {
     if (!compiler) return fail(compiler.error());
     const auto progress = progress_on_terminal();
     auto program = artefact::make_program(
-        {.name = name_of(options),
+        {.name = artefact::identifier_of(exported->name()),
          .dimensions = std::move(*dimensions),
          .targets = std::move(*targets),
          .graph = [&](const std::map<std::string, int64_t>& sizes) { return exported->graph(sizes); },
          .progress = progress.get()});
     if (!program) return fail(std::move(program.error()));
-    take_names(*program, *exported);
+    exported->name(program->inputs, program->outputs);
     artefact::ArtefactOptions made = artefact_options(options, *compiler, *progress);
     if (options.emit != "library") made.emit = options.emit == "c" ? artefact::Emit::c : artefact::Emit::object;
     made.weights_beside = are_beside(options, *program);

@@ -9,7 +9,7 @@
 
 namespace heddle::webgpu {
 
-// One run to compare with: what the page feeds, and what the interpreter makes of it, with its bounds.
+// A run to compare with: what the page feeds, and what the interpreter makes of it, with its bounds.
 struct Check {
     std::vector<TensorData> inputs;
     std::vector<BoundedTensor> outputs;
@@ -20,9 +20,9 @@ struct WrittenFile {
     int64_t bytes = 0;
 };
 
-// model.json, kernel_0.wgsl ..., launches.bin, weights.bin, check.bin (if there is a check), index.html, heddle.js. The
-// folder is made if it is not there. All files or none of those that are new: codes of write_file, webgpu.folder.
-Result<std::vector<WrittenFile>> write_package(const Package& package, const Check* check, const std::string& name,
-                                               const std::string& folder);
+// model.json, kernel_0.wgsl ..., weights.bin, check.bin (if there are checks), index.html, heddle.js. The folder is made if
+// it is not there. All files or none of those that are new: codes of write_file, webgpu.folder.
+Result<std::vector<WrittenFile>> write_package(const Package& package, const std::vector<Check>& checks,
+                                               const std::string& name, const std::string& folder);
 
 }  // namespace heddle::webgpu

@@ -22,7 +22,7 @@ class Module {
 public:
     Module(const Tree& tree, const WgslCode& code, int lanes) : tree_(tree), code_(code), lanes_(lanes) {}
 
-    // `scratch`: words of arrays, in workgroup memory or in a buffer.
+    // `scratch`: words of arrays in workgroup memory.
     WgslShader written(WgslArrays arrays, int64_t scratch) {
         shader_.workgroup_size = lanes_;
         const auto buffers = static_cast<int64_t>(tree_.buffers());
@@ -40,7 +40,7 @@ public:
             text += bound({WgslShader::Binding::What::status, -1, true}, "status", "array<atomic<i32>>");
         if (arrays == WgslArrays::storage) {
             text += bound({WgslShader::Binding::What::scratch, -1, true}, "scratch", "array<u32>");
-            shader_.scratch_words = scratch;
+            shader_.has_scratch = true;
         } else if (arrays == WgslArrays::workgroup) {
             text += fmt::format("var<workgroup> scratch: array<u32, {}>;\n", scratch);
             shader_.workgroup_bytes += scratch * word;
@@ -51,7 +51,7 @@ public:
         }
         text += "var<private> infinity: u32 = 0x7f800000u;\nvar<private> not_a_number: u32 = 0x7fc00000u;\n";
         text += code_.functions();
-        shader_.text = text + entry(arrays, scratch);
+        shader_.text = text + entry(arrays);
         return std::move(shader_);
     }
 
@@ -63,7 +63,7 @@ private:
     }
 
     // Workgroups along two axes, of which the last ones may have no task.
-    std::string entry(WgslArrays arrays, int64_t scratch) const {
+    std::string entry(WgslArrays arrays) const {
         std::string text = fmt::format(
             "@compute @workgroup_size({})\n"
             "fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) invocation: u32) "
@@ -79,7 +79,7 @@ private:
                                 launch_word(launch_head_words + static_cast<int64_t>(tree_.buffers() + i)));
         }
         if (arrays == WgslArrays::storage)
-            text += fmt::format("    let scratch_base = (task - launch[0].x) * {}i;\n", scratch);
+            text += fmt::format("    let scratch_base = (task - launch[0].x) * {};\n", launch_word(5));
         return text + code_.body() + "}\n";
     }
 

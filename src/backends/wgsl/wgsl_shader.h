@@ -25,16 +25,16 @@ struct WgslShader {
     std::vector<Binding> bindings;  // from binding 1 on
     int64_t launch_words = 0;       // of 32 bits, a multiple of 4: see launch_head_words
     int64_t workgroup_bytes = 0;    // that a workgroup shares
-    int64_t scratch_words = 0;      // of a workgroup, in the scratch buffer
+    bool has_scratch = false;       // arrays lie in the scratch buffer: the launch says how many words a workgroup has
     int workgroup_size = 0;
 };
 
 // What a dispatch finds in its uniform buffer: first task, where its tasks end, the launch's number (for failures),
-// groups along x, zero (WgslCode::pinned); then of each of the tree's buffers the elements before coordinate zero; then
-// the tree's numbers, floats of them as bits of a float32.
-inline constexpr int64_t launch_head_words = 5;
+// groups along x, zero (WgslCode::pinned), words of scratch that each workgroup has; then of each of the tree's buffers the
+// elements before coordinate zero; then the tree's numbers, floats of them as bits of a float32.
+inline constexpr int64_t launch_head_words = 6;
 
-// `scratch_bytes`: the most that a launch of the tree has. Codes backends.wgsl_type (float64), backends.wgsl_function
+// `scratch_bytes`: the most that a launch of the tree may have. Codes backends.wgsl_type (float64), backends.wgsl_function
 // (no code without float64), backends.wgsl_integer (64 bits may be needed), backends.wgsl_construct (what only vectors
 // do).
 Result<WgslShader> wgsl_shader(const schedules::Tree& tree, const Target& target, int64_t scratch_bytes);
