@@ -241,6 +241,7 @@ private:
         add_checks();
         files_.emplace_back("model.json", readable(json_) + "\n");
         files_.emplace_back("heddle.js", loader_script());
+        files_.emplace_back("check.js", check_script());
         files_.emplace_back("index.html", page());
     }
 

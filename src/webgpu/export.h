@@ -20,8 +20,8 @@ struct WrittenFile {
     int64_t bytes = 0;
 };
 
-// model.json, kernel_0.wgsl ..., weights.bin, check.bin (if there are checks), index.html, heddle.js. The folder is made if
-// it is not there. All files or none of those that are new: codes of write_file, webgpu.folder.
+// model.json, kernel_0.wgsl ..., weights.bin, check.bin (if there are checks), index.html, check.js, heddle.js. The
+// folder is made if it is not there. All files or none of those that are new: codes of write_file, webgpu.folder.
 Result<std::vector<WrittenFile>> write_package(const Package& package, const std::vector<Check>& checks,
                                                const std::string& name, const std::string& folder);
 

@@ -13,7 +13,8 @@ const gpu = create(validates ? ["backend=null"] : ["backend=vulkan"]);
 let failed = 0;
 for (const folder of folders) {
     try {
-        const { load, check } = await import(pathToFileURL(path.join(path.resolve(folder), "heddle.js")));
+        const script = (name) => import(pathToFileURL(path.join(path.resolve(folder), name)));
+        const { load } = await script("heddle.js"), { check } = await script("check.js");
         const model = await load(folder, gpu, async (file) => new Uint8Array(await readFile(file)));
         const text = validates ? "PASS it is valid" : await check(model);
         console.log(text);

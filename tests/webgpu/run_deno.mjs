@@ -2,7 +2,8 @@
 let failed = 0;
 for (const folder of Deno.args) {
     try {
-        const { load, check } = await import(new URL(`file://${await Deno.realPath(folder)}/heddle.js`));
+        const at = `file://${await Deno.realPath(folder)}/`;
+        const { load } = await import(`${at}heddle.js`), { check } = await import(`${at}check.js`);
         const model = await load(folder, navigator.gpu, Deno.readFile);
         const text = await check(model);
         console.log(text);
