@@ -10,6 +10,8 @@
 namespace heddle::expr {
 namespace {
 
+constexpr int64_t exact_in_double = int64_t{1} << 53;
+
 InlineVector<ExpressionId, 4> ids(const std::vector<Expr>& operands) {
     InlineVector<ExpressionId, 4> result;
     for (Expr operand : operands) result.push_back(operand->id);
@@ -199,6 +201,10 @@ Expr Arena::simplified_cast(DType dtype, Expr value) {
     if (value->kind == Kind::cast && value->parts()[0]->dtype == dtype && widens(dtype, value->dtype)) {
         return value->parts()[0];
     }
+    // What float64 has of an integer, as of a count that a mean divides by, float32 rounds as it would the integer.
+    if (dtype == DType::float32 && value->kind == Kind::cast && value->dtype == DType::float64 &&
+        is_integer(value->parts()[0]->dtype) && interval(value->parts()[0]).within(-exact_in_double, exact_in_double))
+        return cast(dtype, value->parts()[0]);
     // int64 to another integer type and back, where it is known to fit; uint64 has all the bits.
     if (dtype == DType::int64 && value->kind == Kind::cast && value->parts()[0]->dtype == DType::int64 &&
         is_integer(value->dtype)) {
@@ -218,7 +224,7 @@ Expr Arena::simplified_cast(DType dtype, Expr value) {
             return literal(dtype, fits ? value->integer : Size(wrapped_to(dtype, value->integer)), value->from_template);
         }
         const int64_t number = value->integer.number();
-        const bool exact = number >= -(int64_t(1) << 53) && number <= (int64_t(1) << 53);
+        const bool exact = number >= -exact_in_double && number <= exact_in_double;
         if (is_float(dtype) && exact && !value->integer.named()) {
             return real(dtype, static_cast<double>(value->integer.value()), value->from_template);
         }

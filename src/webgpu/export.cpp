@@ -159,8 +159,8 @@ private:
                             {"tasks", number(dispatch.tasks)},
                             {"rounds", number(dispatch.rounds)},
                             {"scratch", number(dispatch.scratch)},
-                            {"words", numbers(dispatch.words)},
-                            {"indexed", dispatch.indexed}});
+                            {"words", numbers(dispatch.words)}});
+            if (std::ranges::find(dispatch.buffers, plan_.status) != dispatch.buffers.end()) list.back()["indexed"] = dispatch.indexed;
         }
         return list;
     }
