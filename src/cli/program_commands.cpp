@@ -151,7 +151,7 @@ Command add_compile(CLI::App& app) {
     add_repeated(
         *command, "--target", options->targets,
         "The machine that it is for, as heddle targets names it, a file or native; repeated, and the first that "
-        "runs is taken (x86-64-v4, then x86-64-v3); webgpu: a page, for one size",
+        "runs is taken (x86-64-v4, then x86-64-v3); webgpu: a page",
         "TARGET");
     auto* system = add_system(*command, options->system, options->place);
     system->excludes(command->get_option("--target"));
