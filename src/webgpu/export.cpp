@@ -102,7 +102,7 @@ public:
         for (const std::vector<int32_t>& shape : plan_.shapes) shapes.push_back(numbers(shape));
         return {{"ranges", std::move(ranges)},   {"facts", facts()},           {"steps", steps()},
                 {"inputs", plan_.inputs},        {"outputs", plan_.outputs},   {"shapes", std::move(shapes)},
-                {"buffers", buffers()},          {"dispatches", dispatches()}, {"status", plan_.status}};
+                {"buffers", buffers()},          {"dispatches", dispatches()}, {"report", plan_.report}};
     }
 
 private:
@@ -160,7 +160,7 @@ private:
                             {"rounds", number(dispatch.rounds)},
                             {"scratch", number(dispatch.scratch)},
                             {"words", numbers(dispatch.words)}});
-            if (std::ranges::find(dispatch.buffers, plan_.status) != dispatch.buffers.end()) list.back()["indexed"] = dispatch.indexed;
+            if (std::ranges::find(dispatch.buffers, plan_.report) != dispatch.buffers.end()) list.back()["indexed"] = dispatch.indexed;
         }
         return list;
     }

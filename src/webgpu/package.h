@@ -57,7 +57,7 @@ struct PagePlan {
     std::vector<DeviceBuffer> buffers;
     std::vector<int32_t> inputs, outputs;  // of DeviceBuffer; -1: an input that nothing reads
     std::vector<Dispatch> dispatches;      // in order
-    int32_t status = -1;                   // the buffer that kernels report to; -1: none does
+    int32_t report = -1;                   // the buffer that kernels report to, with arrays behind; -1: there are none
     std::shared_ptr<const plan::Plan> plan;
 
     std::vector<int64_t> values() const;  // by place, at the sizes that it was made for

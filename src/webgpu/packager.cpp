@@ -17,7 +17,7 @@ using plan::Buffer;
 using plan::Launch;
 using OriginKind = Origin::Kind;
 
-constexpr int64_t status_words = 8;
+constexpr int64_t report_bytes = 4 * (WgslShader::status_words + 1);  // with a word of arrays, which there must be
 
 Diagnostic beyond(std::string summary, const std::string& launch, int64_t most, int64_t found) {
     return {.code = "webgpu.limit",
@@ -191,12 +191,9 @@ private:
         switch (binding.what) {
         case WgslShader::Binding::What::buffer:
             return device_of_[static_cast<size_t>(launch.buffers[static_cast<size_t>(binding.buffer)])];
-        case WgslShader::Binding::What::status:
-            if (made_.status < 0) made_.status = add_buffer(place(status_words * 4));
-            return made_.status;
-        case WgslShader::Binding::What::scratch:
-            if (scratch_ < 0) scratch_ = add_buffer(place(0));
-            return scratch_;
+        case WgslShader::Binding::What::report:
+            if (made_.report < 0) made_.report = add_buffer(place(report_bytes));
+            return made_.report;
         }
         return -1;
     }
@@ -211,9 +208,10 @@ private:
         made.tasks = of(OriginKind::floor_divide, place(launch.tasks), of(OriginKind::maximum, made.rounds, place(1)));
         made.scratch = shader.has_scratch ? words_of(launch.scratch_bytes, 4) : place(0);
         if (shader.has_scratch) {
-            int32_t& bytes = made_.buffers[static_cast<size_t>(scratch_)].bytes;
+            int32_t& bytes = made_.buffers[static_cast<size_t>(made_.report)].bytes;
             const int32_t words = of(OriginKind::multiply, made.tasks, made.scratch);
-            bytes = greater(bytes, of(OriginKind::multiply, words, place(4)));
+            const int32_t arrays = of(OriginKind::multiply, words, place(4));
+            bytes = greater(bytes, of(OriginKind::add, arrays, place(report_bytes)));
         }
         if (auto done = add_words(launch, made); !done) return done;
         made_.dispatches.push_back(std::move(made));
@@ -282,7 +280,6 @@ private:
     std::vector<int32_t> device_of_;          // by the plan's buffer
     std::map<int32_t, WgslShader> shaders_;   // by tree
     std::map<int32_t, int32_t> kernel_;       // by tree
-    int32_t scratch_ = -1;
 };
 
 }  // namespace

@@ -79,6 +79,7 @@ private:
     Value is_nan(Value a);
 
     // wgsl_memory.cpp
+    const char* scratch() const { return arrays_ == WgslArrays::storage ? "report.scratch" : "scratch"; }
     std::string base(MemoryId memory) const;
     std::string place(const Address& address) const;
     std::string element(MemoryId memory, const std::string& index);

@@ -51,8 +51,8 @@ std::string WgslCode::load_function(MemoryId memory) {
         steps = fmt::format(
             "    let low = m{0}[2i * i];\n    let high = m{0}[2i * i + 1i];\n"
             "    if (high != {1} || u32(low + 0x40000000i) >= 0x80000000u) {{\n"
-            "        if (atomicAdd(&status[0], 1i) == 0i) {{ atomicStore(&status[1], launch[0].z); "
-            "atomicStore(&status[2], -1i); atomicStore(&status[3], low); atomicStore(&status[4], high); }}\n"
+            "        if (atomicAdd(&report.status[0], 1i) == 0i) {{ atomicStore(&report.status[1], launch[0].z); "
+            "atomicStore(&report.status[2], -1i); atomicStore(&report.status[3], low); atomicStore(&report.status[4], high); }}\n"
             "    }}\n    return {2};\n",
             memory, is_signed ? "(low >> 31u)" : "0i", is_signed ? "low" : "bitcast<u32>(low)");
     } else {
@@ -96,7 +96,7 @@ std::string WgslCode::store_function(MemoryId memory) {
 
 std::string WgslCode::element(MemoryId memory, const std::string& index) {
     const Memory& m = tree_.memory(memory);
-    if (is_array(m)) return from_bits(m.dtype, fmt::format("scratch[{}]", index));
+    if (is_array(m)) return from_bits(m.dtype, fmt::format("{}[{}]", scratch(), index));
     if (bytes(m.dtype) == 4) return fmt::format("m{}[{}]", memory, index);
     return fmt::format("{}({})", load_function(memory), index);
 }
@@ -130,7 +130,7 @@ void WgslCode::stored(MemoryId memory, const std::string& index, Value value, co
     const Memory& m = tree_.memory(memory);
     std::string store;
     if (is_array(m))
-        store = fmt::format("scratch[{}] = {};", index, as_bits(value));
+        store = fmt::format("{}[{}] = {};", scratch(), index, as_bits(value));
     else if (bytes(m.dtype) == 4)
         store = fmt::format("m{}[{}] = {};", memory, index, text(value));
     else

@@ -36,12 +36,13 @@ public:
             text += bound({WgslShader::Binding::What::buffer, static_cast<int32_t>(i), code_.is_written(memory)},
                           fmt::format("m{}", i), code_.buffer_type(memory));
         }
-        if (code_.reports())
-            text += bound({WgslShader::Binding::What::status, -1, true}, "status", "array<atomic<i32>>");
-        if (arrays == WgslArrays::storage) {
-            text += bound({WgslShader::Binding::What::scratch, -1, true}, "scratch", "array<u32>");
-            shader_.has_scratch = true;
-        } else if (arrays == WgslArrays::workgroup) {
+        shader_.has_scratch = arrays == WgslArrays::storage;
+        if (code_.reports() || shader_.has_scratch) {
+            text += fmt::format("struct Report {{ status: array<atomic<i32>, {}>, scratch: array<u32> }};\n",
+                                WgslShader::status_words);
+            text += bound({WgslShader::Binding::What::report, -1, true}, "report", "Report");
+        }
+        if (arrays == WgslArrays::workgroup) {
             text += fmt::format("var<workgroup> scratch: array<u32, {}>;\n", scratch);
             shader_.workgroup_bytes += scratch * word;
         }

@@ -16,7 +16,7 @@ Target webgpu_target();
 // A module and what a dispatch of it binds: group 0, binding 0 is the launch (a uniform buffer), then buffers in order.
 struct WgslShader {
     struct Binding {
-        enum class What : uint8_t { buffer, status, scratch };
+        enum class What : uint8_t { buffer, report };
         What what = What::buffer;
         int32_t buffer = -1;  // of the tree's
         bool written = false;
@@ -25,7 +25,9 @@ struct WgslShader {
     std::vector<Binding> bindings;  // from binding 1 on
     int64_t launch_words = 0;       // of 32 bits, a multiple of 4: see launch_head_words
     int64_t workgroup_bytes = 0;    // that a workgroup shares
-    bool has_scratch = false;       // arrays lie in the scratch buffer: the launch says how many words a workgroup has
+    // Arrays lie in the report buffer, behind what kernels report: the launch says how many words a workgroup has.
+    bool has_scratch = false;
+    static constexpr int64_t status_words = 8;  // of a report: how many there are, and of the first which, and its numbers
     int workgroup_size = 0;
 };
 

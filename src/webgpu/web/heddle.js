@@ -144,7 +144,7 @@ export async function load(folder, gpu = globalThis.navigator?.gpu, read = fetch
             const shape = places.map(at), { name, dtype } = model.outputs[i];
             return { name, shape, array: arrays[dtype], buffer: buffers[plan.outputs[i]] };
         });
-        if (plan.status >= 0) wanted.push({ shape: [8], array: Int32Array, buffer: buffers[plan.status] });
+        if (plan.report >= 0) wanted.push({ shape: [8], array: Int32Array, buffer: buffers[plan.report] });
         wanted.forEach((one, i) => {
             one.bytes = words(elements(one.shape) * one.array.BYTES_PER_ELEMENT);
             back[i] = room(back[i], one.bytes, MAP_READ | COPY_DST, one.name);
@@ -205,7 +205,7 @@ export async function load(folder, gpu = globalThis.navigator?.gpu, read = fetch
             if (plan.inputs[i] >= 0) device.queue.writeBuffer(buffers[plan.inputs[i]], 0, padded);
         });
         const encoder = device.createCommandEncoder();
-        if (plan.status >= 0) encoder.clearBuffer(buffers[plan.status]);
+        if (plan.report >= 0) encoder.clearBuffer(buffers[plan.report], 0, 32);
         const pass = encoder.beginComputePass();
         for (const { pipeline, bound, groups } of runs) {
             pass.setPipeline(pipeline);

@@ -132,7 +132,7 @@ TEST(Fusion19, ArraysThatDoNotFitAWorkgroupLieInABuffer) {
              "common i\nm[i] over [i] = max over [j] x[i, j]\ny[i, j] over [i, j] = x[i, j] - m[i]\n");
     EXPECT_NE(code_of(kernel).find("var<workgroup> scratch"), std::string::npos);
     const std::string large = code_of(kernel, 1 << 20);
-    EXPECT_NE(large.find("var<storage, read_write> scratch"), std::string::npos);
+    EXPECT_NE(large.find("var<storage, read_write> report"), std::string::npos);
     EXPECT_NE(large.find("let scratch_base = (task - launch[0].x) * launch[1].y;"), std::string::npos);
     EXPECT_NE(large.find("storageBarrier();"), std::string::npos);
 }
