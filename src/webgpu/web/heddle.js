@@ -171,7 +171,7 @@ export async function load(folder, gpu = globalThis.navigator?.gpu, read = fetch
                 return { pipeline, bound, groups };
             });
         });
-        device.queue.writeBuffer(launches, 0, numbers);
+        if (end) device.queue.writeBuffer(launches, 0, numbers);
         return { sizes, plan, buffers, wanted, runs };
     }
 
@@ -202,7 +202,7 @@ export async function load(folder, gpu = globalThis.navigator?.gpu, read = fetch
             padded.set(new Uint8Array(buffer, byteOffset, byteLength));
             if (fixed && weights.subarray(fixed.offset, fixed.offset + fixed.bytes).some((byte, k) => byte !== padded[k]))
                 throw new Error(`input ${name} has another value than the model was exported for`);
-            if (plan.inputs[i] >= 0) device.queue.writeBuffer(buffers[plan.inputs[i]], 0, padded);
+            if (plan.inputs[i] >= 0 && byteLength) device.queue.writeBuffer(buffers[plan.inputs[i]], 0, padded);
         });
         const encoder = device.createCommandEncoder();
         if (plan.report >= 0) encoder.clearBuffer(buffers[plan.report], 0, 32);
