@@ -150,24 +150,29 @@ public:
           pool_(static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))),
           backend_kernels_(std::make_shared<backends::LlvmBackend>()) {}
 
-    Result<Program> make() {
-        program_.name = request_.name;
+    Result<std::vector<Program>> make() {
         for (const Dimension& dimension : request_.dimensions) {
             if (dimension.count() > 1)
-                program_.dimensions.push_back(dimension);
+                dimensions_.push_back(dimension);
             else
                 fixed_[dimension.name] = dimension.from;
         }
         if (request_.progress) request_.progress->begin(Stage::plan, classes() * std::ssize(request_.targets));
-        for (const Target& target : request_.targets) program_.variants.push_back({.target = target});
-        kernel_of_.resize(request_.targets.size());
-        auto all = cover(program_.dimensions, fixed_, [&](const SizeNames& sizes) { return add_group(sizes); });
+        auto all = cover(dimensions_, fixed_, [&](const SizeNames& sizes) { return add_group(sizes); });
         if (!all) return fail(std::move(all.error()));
-        end_dimensions();
-        return std::move(program_);
+        std::vector<Program> programs;
+        for (Making& making : made_) {
+            end_dimensions(making.program);
+            programs.push_back(std::move(making.program));
+        }
+        return programs;
     }
 
 private:
+    struct Making {
+        Program program;
+        std::vector<std::map<std::string, int32_t>> kernel_of;  // by variant, by key
+    };
     struct Made {
         plan::Plan plan;
         std::vector<runtime::Block> prepared;
@@ -176,7 +181,7 @@ private:
     // Of all dimensions together: about as many plans are made.
     int64_t classes() const {
         int64_t all = 1;
-        for (const Dimension& dimension : program_.dimensions) {
+        for (const Dimension& dimension : dimensions_) {
             int64_t own = 0;
             for (int64_t size = dimension.from; size <= dimension.to; size = size_class(size).most + 1) own++;
             all = std::min<int64_t>(all * own, 1 << 20);
@@ -185,13 +190,25 @@ private:
     }
 
     // Open ones are as long as there is a plan.
-    void end_dimensions() {
-        for (size_t d = 0; d < program_.dimensions.size(); d++) {
-            Dimension& dimension = program_.dimensions[d];
+    static void end_dimensions(Program& program) {
+        for (size_t d = 0; d < program.dimensions.size(); d++) {
+            Dimension& dimension = program.dimensions[d];
             if (dimension.is_open) dimension.to = dimension.from;
-            for (const Group& group : program_.variants[0].groups)
+            for (const Group& group : program.variants[0].groups)
                 if (dimension.is_open) dimension.to = std::max(dimension.to, group.domain.ranges[d].most);
         }
+    }
+
+    Making& making_of(int64_t tag) {
+        const auto known = std::ranges::find(made_, tag, [](const Making& making) { return making.program.tag; });
+        if (known != made_.end()) return *known;
+        Making& making = made_.emplace_back();
+        making.program.name = request_.name;
+        making.program.tag = tag;
+        making.program.dimensions = dimensions_;
+        for (const Target& target : request_.targets) making.program.variants.push_back({.target = target});
+        making.kernel_of.resize(request_.targets.size());
+        return making;
     }
 
     Result<Made> made_for(const Graph& graph, const Target& target) {
@@ -210,8 +227,8 @@ private:
         if (auto fine = plan::check_placements(*graph); !fine) return fail(std::move(fine.error()));
         std::vector<Made> made;
         std::vector<SizeFact> facts;
-        for (const Variant& variant : program_.variants) {
-            auto one = made_for(*graph, variant.target);
+        for (const Target& target : request_.targets) {
+            auto one = made_for(*graph, target);
             if (!one) return fail(std::move(one.error()));
             if (one->plan.facts)
                 facts.insert(facts.end(), one->plan.facts->list().begin(), one->plan.facts->list().end());
@@ -220,12 +237,14 @@ private:
             one->plan.names.insert(sizes.begin(), sizes.end());
             made.push_back(std::move(*one));
         }
-        if (auto taken = take_arguments(made[0].plan); !taken) return fail(std::move(taken.error()));
-        SizeDomain domain = domain_of(facts, program_.dimensions, fixed_);
+        Making& making = making_of(graph->tag);
+        Program& program = making.program;
+        if (auto taken = take_arguments(program, made[0].plan); !taken) return fail(std::move(taken.error()));
+        SizeDomain domain = domain_of(facts, dimensions_, fixed_);
         for (size_t v = 0; v < made.size(); v++) {
-            Variant& variant = program_.variants[v];
-            GroupMaker maker(made[v].plan, made[v].prepared, program_.weights, variant, kernel_of_[v]);
-            variant.groups.push_back(maker.make(program_.dimensions, domain));
+            Variant& variant = program.variants[v];
+            GroupMaker maker(made[v].plan, made[v].prepared, program.weights, variant, making.kernel_of[v]);
+            variant.groups.push_back(maker.make(dimensions_, domain));
         }
         return domain;
     }
@@ -244,14 +263,14 @@ private:
     }
 
     // As the first plan says them; how outputs' sizes follow from the dimensions, where one says it.
-    Result<void> take_arguments(const plan::Plan& plan) {
-        if (!program_.inputs.empty() || !program_.outputs.empty()) {
-            name_sizes(plan);
+    Result<void> take_arguments(Program& program, const plan::Plan& plan) const {
+        if (!program.inputs.empty() || !program.outputs.empty()) {
+            name_sizes(program, plan);
             return {};
         }
         std::set<std::string> bound;
         for (size_t i = 0; i < plan.input_types.size(); i++) {
-            Argument& input = program_.inputs.emplace_back(argument_of(plan.input_names[i], plan.input_types[i]));
+            Argument& input = program.inputs.emplace_back(argument_of(plan.input_names[i], plan.input_types[i]));
             if (const auto value = plan.decided.find(static_cast<int32_t>(i)); value != plan.decided.end())
                 input.value = value->second;
             for (const Size& size : plan.input_types[i].shape) {
@@ -264,9 +283,9 @@ private:
             }
         }
         for (size_t i = 0; i < plan.output_types.size(); i++)
-            program_.outputs.push_back(argument_of(plan.output_names[i], plan.output_types[i]));
-        name_sizes(plan);
-        for (const Dimension& dimension : program_.dimensions) {
+            program.outputs.push_back(argument_of(plan.output_names[i], plan.output_types[i]));
+        name_sizes(program, plan);
+        for (const Dimension& dimension : dimensions_) {
             if (!bound.contains(dimension.name)) return not_open(dimension.name, "none");
         }
         return {};
@@ -276,18 +295,17 @@ private:
     Result<int32_t> axis_of(const Size& size, const Argument& input) const {
         if (!size.origin()) return -1;
         const std::string text = size.origin()->text();
-        const std::vector<Dimension>& dimensions = program_.dimensions;
-        const auto found = std::ranges::find(dimensions, text, &Dimension::name);
-        if (found != dimensions.end()) return static_cast<int32_t>(found - dimensions.begin());
+        const auto found = std::ranges::find(dimensions_, text, &Dimension::name);
+        if (found != dimensions_.end()) return static_cast<int32_t>(found - dimensions_.begin());
         if (size.origin()->kind() == Origin::Kind::name) return -1;
         return not_open(text, fmt::format("'{}' of input '{}'", text, input.name));
     }
 
-    void name_sizes(const plan::Plan& plan) {
-        for (size_t o = 0; o < program_.outputs.size(); o++) {
+    void name_sizes(Program& program, const plan::Plan& plan) const {
+        for (size_t o = 0; o < program.outputs.size(); o++) {
             const std::vector<Size>& shape = plan.output_types[o].shape;
             for (size_t d = 0; d < shape.size(); d++) {
-                if (depends_on_dimensions(shape[d])) program_.outputs[o].sizes[d] = shape[d].text();
+                if (depends_on_dimensions(shape[d])) program.outputs[o].sizes[d] = shape[d].text();
             }
         }
     }
@@ -299,9 +317,9 @@ private:
     }
 
     const ProgramRequest& request_;
-    Program program_;
+    std::vector<Dimension> dimensions_;  // that stay open
     std::map<std::string, int64_t> fixed_;
-    std::vector<std::map<std::string, int32_t>> kernel_of_;  // by variant, by key
+    std::vector<Making> made_;
     // Weights are made ready on this machine; what two plans make alike is made once.
     const Target host_ = detect_host();
     ThreadPool pool_;
@@ -311,6 +329,12 @@ private:
 
 }  // namespace
 
-Result<Program> make_program(const ProgramRequest& request) { return ProgramMaker(request).make(); }
+Result<std::vector<Program>> make_programs(const ProgramRequest& request) { return ProgramMaker(request).make(); }
+
+Result<Program> make_program(const ProgramRequest& request) {
+    auto programs = make_programs(request);
+    if (!programs) return fail(std::move(programs.error()));
+    return std::move(programs->front());
+}
 
 }  // namespace heddle::artefact
