@@ -23,6 +23,7 @@ typedef struct {
     int32_t part, next; /* the step behind it; below 0: there is none */
     int32_t outputs, output_count, types;
     int32_t drops, drop_count; /* values that nobody reads any more */
+    int32_t open; /* of the step's sizes the one that is -1 ("whatever is left"), and so no size; -1: none is */
 } heddle_form;
 
 /* A value is known by its place. Lists hold places. */
@@ -226,23 +227,26 @@ static int32_t heddle_run_step(heddle_run* run, const heddle_step* step, int32_t
     DLTensor sizes[HEDDLE_SIZES];
     int64_t numbers[HEDDLE_SIZES];
     heddle_call call = *run->call;
-    int64_t bytes = HEDDLE_BAD_SIZE;
-    int32_t status;
+    int64_t bytes = heddle_wrong(run, HEDDLE_BAD_SIZE, "sizes that data decide are none that the program is for, before ", step->name);
+    int32_t status, open = -1;
     for (int32_t i = 0; i < step->count; i++) inputs[i] = &run->values[program->lists[step->list + i]].tensor;
     for (int32_t s = 0; s < step->second; s++) {
         const int32_t* from = &program->lists[step->first + 2 * s];
-        const DLTensor size = {call.inputs, {kDLCPU, 0}, 1, {kDLUInt, 8, 1}, &numbers[s], 0, 0};
+        const DLTensor size = {numbers, {kDLCPU, 0}, 1, {kDLUInt, 8, 1}, &numbers[s], 0, 0}; /* data that nobody reads */
         numbers[s] = heddle_number(&run->values[from[0]], from[1]);
-        if (numbers[s] < 0) return heddle_wrong(run, HEDDLE_BAD_SIZE, "a size among data is below zero", step->name);
+        if (numbers[s] < -1 || (numbers[s] == -1 && open >= 0)) return HEDDLE_BAD_SIZE;
+        if (numbers[s] == -1) open = s;
         sizes[s] = size;
-        sizes[s].data = numbers; /* something: it is not read */
-        inputs[step->count + s] = &sizes[s];
+    }
+    for (int32_t s = 0, i = step->count; s < step->second; s++) {
+        if (s != open) inputs[i++] = &sizes[s];
     }
     call.inputs = inputs;
     call.outputs = 0;
     call.weights = 0;
     for (const heddle_form* form = &program->forms[step->body]; form < &program->forms[step->body + step->stacked];
          form++) {
+        if (form->open != open) continue;
         bytes = program->parts[form->part].workspace_bytes(&call);
         if (bytes == HEDDLE_BAD_SIZE) continue;
         if (bytes < 0) break;

@@ -224,6 +224,7 @@ private:
     Result<SizeDomain> add_group(const SizeNames& sizes) {
         auto graph = request_.graph(sizes);
         if (!graph) return fail(std::move(graph.error()));
+        if (graph->tag == left_out_tag) return domain_of(graph->facts->list(), dimensions_, fixed_);
         if (auto fine = plan::check_placements(*graph); !fine) return fail(std::move(fine.error()));
         std::vector<Made> made;
         std::vector<SizeFact> facts;

@@ -84,6 +84,9 @@ struct Program {
     WeightPool weights;
 };
 
+// The tag of a graph that says for which sizes there is none: by its facts.
+inline constexpr int64_t left_out_tag = -1;
+
 struct ProgramRequest {
     std::string name;
     std::vector<Dimension> dimensions;  // those of one size are no dimensions of the program
@@ -97,7 +100,7 @@ struct ProgramRequest {
 // of `cover`; artefact.dimension (none of the inputs has it, or one has an expression for a size), support.cancelled.
 Result<Program> make_program(const ProgramRequest& request);
 // Graphs of other tags are other programs of the same dimensions: together they hold for all sizes. In the order in which
-// their tags came.
+// their tags came; none: all sizes are left out.
 Result<std::vector<Program>> make_programs(const ProgramRequest& request);
 
 }  // namespace heddle::artefact

@@ -69,10 +69,10 @@ const onnx::OnnxGraph* body_of(const onnx::OnnxNode& node) {
 // The graphs of a state's stage, for sizes.
 class StageImport {
 public:
-    StageImport(const StepRequest& request, const StepScope& scope, const State& state)
-        : request_(request), scope_(scope), state_(state) {}
+    StageImport(const StepRequest& request, const StepScope& scope, const State& state, int32_t open)
+        : request_(request), scope_(scope), state_(state), open_(open) {}
 
-    // Which values it reads, and which of them are sizes. Code artefact.steps.
+    // Which values it reads, and which of them are sizes; that one of these (`open_`) is -1. Code artefact.steps.
     Result<void> prepare() {
         std::set<std::string> reads = reads_of(state_.rest);
         reads.insert(state_.asked.begin(), state_.asked.end());
@@ -91,21 +91,19 @@ public:
                                    : std::nullopt;
             if (!sizes) return not_a_size(name, type->second);
             for (size_t i = 0; i < sizes->size(); i++) {
-                known_names.push_back({name, static_cast<int32_t>(i), (*sizes)[i]});
-                names_.insert((*sizes)[i]);
+                const bool is_size = std::ssize(known_names) != open_;
+                known_names.push_back({name, static_cast<int32_t>(i), is_size ? (*sizes)[i] : std::string()});
+                if (is_size) names_.insert((*sizes)[i]);
             }
         }
         return {};
     }
 
-    std::vector<Dimension> dimensions(int64_t least) const {
+    std::vector<Dimension> dimensions() const {
         std::vector<Dimension> result;
         for (const std::string& name : names_) {
             const auto given = std::ranges::find(request_.dimensions, name, &Dimension::name);
-            const bool is_number = std::ranges::any_of(known_names, [&](const Known& known) { return known.size == name; });
-            result.push_back(given != request_.dimensions.end()
-                                 ? *given
-                                 : Dimension{name, is_number ? least : 0, open_end, 1, true});
+            result.push_back(given != request_.dimensions.end() ? *given : Dimension{name, 0, open_end, 1, true});
         }
         return result;
     }
@@ -125,10 +123,12 @@ public:
             const RecordingFacts recording(facts);
             return onnx::import_stage(part, request_.library, options, stage);
         }();
+        if (!imported && may_leave_out()) return left_out(std::move(facts), std::move(imported.error()));
         if (!imported) return fail(std::move(imported.error()));
         if (auto done = end_with(*imported); !done) return fail(std::move(done.error()));
         Graph graph = std::move(imported->graph);
         for (const Known& known : known_names) {
+            if (known.size.empty()) continue;
             const int64_t number = sizes.at(known.size);
             const TensorId input = graph.add_tensor("size " + known.size, {DType::uint8, {named_size(known.size, number)}});
             graph.inputs.push_back(input);
@@ -142,14 +142,29 @@ public:
     struct Known {
         std::string value;
         int32_t element = 0;
-        std::string size;
+        std::string size;  // empty: it is -1
     };
     std::vector<std::string> inputs;
     std::vector<Known> known_names;
     std::vector<StageEnd> ends;         // by tag
     std::set<std::string> also_asked;  // inputs
+    Diagnostics left_out_for;          // why the model does not hold for the first sizes that were left out
 
 private:
+    // Data may decide more than the model holds for, as more rows than there are: runs tell it then.
+    bool may_leave_out() const {
+        return std::ranges::any_of(dimensions(), &Dimension::is_open) && left_out_ < most_left_out;
+    }
+
+    Graph left_out(SizeFacts facts, Diagnostics why) {
+        left_out_++;
+        if (left_out_for.empty()) left_out_for = std::move(why);
+        Graph nothing;
+        nothing.facts = std::move(facts);
+        nothing.tag = left_out_tag;
+        return nothing;
+    }
+
     // A value of the type whose elements are these sizes, or 1.
     TensorData example(const std::string& name, const SizeNames& sizes) const {
         const ValueType& type = state_.values.at(name);
@@ -161,6 +176,7 @@ private:
         for (int64_t i = 0; i < data.size() && is_integer(type.dtype); i++) data.set_integer(i, 1);
         for (const Known& known : known_names) {
             const auto size = sizes.find(known.size);
+            if (known.value == name && known.size.empty()) data.set_integer(known.element, -1);
             if (known.value == name && size != sizes.end()) data.set_integer(known.element, size->second);
         }
         return data;
@@ -246,8 +262,11 @@ private:
     const StepRequest& request_;
     const StepScope& scope_;
     const State& state_;
+    const int32_t open_;
     std::set<std::string> names_;
     int64_t tag_ = 0;
+    static constexpr int most_left_out = 256;
+    int left_out_ = 0;
 };
 
 // ---- all steps
@@ -267,6 +286,8 @@ public:
         for (const onnx::OnnxValue& output : scope_.graph.outputs) {
             const ValueType& type = scope_.output_types.at(output.name);
             program_.outputs.push_back(argument_of(output.name, type));
+            if (scope_.mixed.contains(output.name)) program_.outputs.back().sizes = {"..."};
+            if (scope_.mixed.contains(output.name)) program_.outputs.back().shape = {0};
             program_.output_values.push_back(value_of(scope_, output.name));
         }
         return std::move(program_);
@@ -382,10 +403,12 @@ private:
                              .params = {{"file", request_.model.path}}});
             const auto [known, is_new] = scope.output_types.emplace(output, *type);
             if (is_new) continue;
-            auto both = joined(output, known->second, *type);
-            if (!both)
+            if (auto both = joined(output, known->second, *type))
+                known->second = std::move(*both);
+            else if (known->second.dtype == type->dtype && !scope.around)
+                scope.mixed.insert(output);
+            else
                 return not_yet(fmt::format("the output '{}' has other ranks or element types on other ways", output), {});
-            known->second = std::move(*both);
         }
         return -1;
     }
@@ -426,47 +449,50 @@ private:
         return step;
     }
 
-    Result<std::vector<Program>> programs_of(StageImport& stage, int64_t least) const {
-        return make_programs({.name = "part",
-                              .dimensions = stage.dimensions(least),
-                              .targets = request_.targets,
-                              .graph = [&](const SizeNames& sizes) { return stage.graph(sizes); },
-                              .progress = request_.progress});
-    }
-
+    // A step whose parts are the same stage for all sizes, and where one of the sizes is -1, if the model holds for that.
     Result<int32_t> add_part(StepScope& scope, State state, int32_t step) {
-        StageImport stage(request_, scope, state);
-        if (auto fine = stage.prepare(); !fine) return fail(std::move(fine.error()));
-        auto programs = programs_of(stage, 0);
-        // Few things have no elements.
-        if (!programs && stage.also_asked.empty() && !stage.known_names.empty()) {
-            stage.ends.clear();
-            if (auto others = programs_of(stage, 1)) programs = std::move(others);
-        }
-        if (!stage.also_asked.empty()) {
-            state.asked.merge(stage.also_asked);
-            return fill(scope, std::move(state), step);
-        }
-        if (!programs) return fail(std::move(programs.error()));
         StepRow row{.kind = StepRow::Kind::part, .name = state.rest.front().label()};
-        for (const std::string& name : stage.inputs) row.inputs.push_back(value_of(scope, name));
-        for (const auto& known : stage.known_names) row.sizes.emplace_back(value_of(scope, known.value), known.element);
-        for (Program& program : *programs) {
-            auto form = form_of(scope, state, stage.ends[static_cast<size_t>(program.tag - 1)]);
-            if (!form) return fail(std::move(form.error()));
-            form->part = static_cast<int32_t>(program_.parts.size());
-            program.name = fmt::format("{}_part{}", request_.name, form->part);
-            program_.parts.push_back(std::move(program));
-            row.forms.push_back(std::move(*form));
+        std::vector<State> behind;  // by form
+        Diagnostics why;
+        for (int32_t open = -1; open < std::ssize(row.sizes); open++) {
+            StageImport stage(request_, scope, state, open);
+            if (auto fine = stage.prepare(); !fine) return fail(std::move(fine.error()));
+            if (open < 0) {
+                for (const std::string& name : stage.inputs) row.inputs.push_back(value_of(scope, name));
+                for (const auto& known : stage.known_names) row.sizes.emplace_back(value_of(scope, known.value), known.element);
+            }
+            auto programs = make_programs({.name = "part",
+                                           .dimensions = stage.dimensions(),
+                                           .targets = request_.targets,
+                                           .graph = [&](const SizeNames& sizes) { return stage.graph(sizes); },
+                                           .progress = request_.progress});
+            if (!stage.also_asked.empty()) {
+                state.asked.merge(stage.also_asked);
+                return fill(scope, std::move(state), step);
+            }
+            if (!programs || programs->empty()) {
+                if (why.empty()) why = programs ? std::move(stage.left_out_for) : std::move(programs.error());
+                if (is_cancelled(request_.progress)) return fail(std::move(why));
+                continue;
+            }
+            for (Program& program : *programs) {
+                const StageEnd& end = stage.ends[static_cast<size_t>(program.tag - 1)];
+                StepForm form = form_of(scope, state, end);
+                form.part = static_cast<int32_t>(program_.parts.size());
+                form.open = open;
+                program.name = fmt::format("{}_part{}", request_.name, form.part);
+                program_.parts.push_back(std::move(program));
+                row.forms.push_back(std::move(form));
+                behind.push_back(state_behind(scope, state, end));
+            }
         }
-        // What is behind is another part of the list by now.
-        program_.steps[static_cast<size_t>(step)] = std::move(row);
-        for (size_t f = 0; f < program_.steps[static_cast<size_t>(step)].forms.size(); f++) {
-            const int64_t tag = program_.parts[static_cast<size_t>(program_.steps[static_cast<size_t>(step)].forms[f].part)].tag;
-            auto next = step_of(scope, state_behind(scope, state, stage.ends[static_cast<size_t>(tag - 1)]));
+        if (row.forms.empty()) return fail(std::move(why));
+        for (size_t f = 0; f < behind.size(); f++) {
+            auto next = step_of(scope, std::move(behind[f]));
             if (!next) return next;
-            program_.steps[static_cast<size_t>(step)].forms[f].next = *next;
+            row.forms[f].next = *next;
         }
+        program_.steps[static_cast<size_t>(step)] = std::move(row);
         return step;
     }
 
@@ -478,7 +504,7 @@ private:
         return next;
     }
 
-    Result<StepForm> form_of(StepScope& scope, const State& state, const StageEnd& end) {
+    StepForm form_of(StepScope& scope, const State& state, const StageEnd& end) {
         StepForm form;
         for (const onnx::OnnxTensor& tensor : end.initializers) scope.initializers.insert_or_assign(tensor.name, tensor);
         std::set<std::string> there;

@@ -28,6 +28,7 @@ struct StepForm {
     std::vector<int32_t> outputs;
     std::vector<StepType> types;
     std::vector<int32_t> drops;  // nobody reads them any more
+    int32_t open = -1;           // of the step's sizes the one that is -1: "whatever is left"
 };
 
 struct StepRow {

@@ -44,7 +44,6 @@ public:
     StepScope(const onnx::OnnxModel& model, const onnx::OnnxGraph& graph, StepScope* around, std::string name);
 
     const onnx::OnnxTensor* initializer(const std::string& name) const;
-    bool is_output(const std::string& name) const { return outputs.contains(name); }
     bool has_value(const std::string& name) const { return values.contains(name); }
     // The place of a value of this graph, or of one around it; -1: there is none yet.
     int32_t place(const std::string& name) const;
@@ -58,7 +57,7 @@ public:
     std::map<std::string, int32_t> values;  // places of its own values
     std::map<std::string, int32_t> states;  // steps by what is left to do
     ValueTypes output_types;                // on all ways to the end
-    std::set<std::string> mixed;            // outputs whose ways give other ranks or element types
+    std::set<std::string> mixed;            // outputs of the model whose ways give other ranks
 };
 
 }  // namespace heddle::artefact

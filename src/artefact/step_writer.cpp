@@ -117,8 +117,8 @@ private:
             for (const auto& [value, element] : step.sizes) list_of({value, element});
             for (const StepForm& form : step.forms) {
                 const size_t outputs = list_of(form.outputs), drops = list_of(form.drops);
-                forms_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}}},\n", form.part, form.next, outputs,
-                                      form.outputs.size(), types_of(form.types), drops, form.drops.size());
+                forms_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}}},\n", form.part, form.next, outputs,
+                                      form.outputs.size(), types_of(form.types), drops, form.drops.size(), form.open);
             }
             form_count_ += step.forms.size();
             row(0, list, step.inputs.size(), static_cast<int64_t>(sizes), std::ssize(step.sizes), static_cast<int64_t>(forms),

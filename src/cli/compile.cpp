@@ -210,7 +210,14 @@ Result<void> compile_for_system(const CompileOptions& options, Exported& exporte
     return {};
 }
 
-// A model whose sizes, branches or trip counts follow from data.
+// Whether sizes, branches or trip counts follow from data, of inputs also.
+bool has_steps(const Diagnostics& problems) {
+    return inference::needs_stages(problems) || std::ranges::any_of(problems, [](const Diagnostic& problem) {
+               return std::ranges::any_of(problem.params, [](const auto& param) { return param.first == "waits_for"; });
+           });
+}
+
+// A model of which that is so.
 Result<void> compile_in_steps(const CompileOptions& options, const onnx::OnnxModel& model, const Library& library,
                               artefact::ProgramRequest request, const artefact::ArtefactOptions& made) {
     auto program = artefact::make_step_program({.name = request.name,
@@ -251,7 +258,7 @@ Result<void> compile(const CompileOptions& options) {
         .progress = progress.get()};
     artefact::ArtefactOptions made = artefact_options(options, *compiler, *progress);
     auto program = artefact::make_program(request);
-    if (!program && exported->staged() && inference::needs_stages(program.error()))
+    if (!program && exported->staged() && has_steps(program.error()))
         return compile_in_steps(options, *exported->staged(), *library, request, made);
     if (!program) return fail(std::move(program.error()));
     take_names(*program, *exported);
