@@ -103,12 +103,18 @@ public:
         std::vector<Dimension> result;
         for (const std::string& name : names_) {
             const auto given = std::ranges::find(request_.dimensions, name, &Dimension::name);
-            result.push_back(given != request_.dimensions.end() ? *given : Dimension{name, 0, open_end, 1, true});
+            result.push_back(given != request_.dimensions.end() ? *given : Dimension{name, 0, greatest(name), 1, true});
         }
         return result;
     }
 
     Result<Graph> graph(const SizeNames& sizes) {
+        if (++asked_for_ > most_plans)
+            return fail({.code = "artefact.too_many_sizes",
+                         .summary = "a step is to hold for too many sizes",
+                         .expected = fmt::format("at most {} kinds of sizes", most_plans),
+                         .reason = "what is computed, or how, follows from sizes themselves",
+                         .remedy = "narrower ranges of the model's dimensions"});
         const onnx::OnnxModel part = model();
         onnx::ImportOptions options{.bindings = sizes, .values = {}, .free_weights = {}, .progress = request_.progress};
         onnx::StageOptions stage{.known = {}, .wanted = {}, .lists = {}};
@@ -163,6 +169,34 @@ private:
         nothing.facts = std::move(facts);
         nothing.tag = left_out_tag;
         return nothing;
+    }
+
+    // A number that a node asks for itself counts what it is given ("NODE#0"): it is at most as many elements.
+    int64_t greatest(const std::string& size) const {
+        int64_t most = -1;
+        for (const onnx::OnnxNode& node : state_.rest) {
+            const bool asks = std::ranges::any_of(node.outputs, [&](const std::string& output) {
+                return !output.empty() && size.starts_with(output + "#");
+            });
+            if (!asks) continue;
+            for (const std::string& input : node.inputs) {
+                const auto type = state_.values.find(input);
+                if (type != state_.values.end()) most = std::max(most, most_elements(type->second));
+            }
+        }
+        return most < 0 ? open_end : std::min(most, open_end);
+    }
+
+    int64_t most_elements(const ValueType& type) const {
+        int64_t all = 1;
+        for (const ValueDimension& dimension : type.shape) {
+            const auto given = std::ranges::find(request_.dimensions, dimension.name, &Dimension::name);
+            const int64_t most = dimension.number                         ? *dimension.number
+                                 : given != request_.dimensions.end() ? given->to
+                                                                      : open_end;
+            if (__builtin_mul_overflow(all, most, &all)) return open_end;
+        }
+        return all;
     }
 
     // A value of the type whose elements are these sizes, or 1.
@@ -265,8 +299,9 @@ private:
     const int32_t open_;
     std::set<std::string> names_;
     int64_t tag_ = 0;
-    static constexpr int most_left_out = 256;
-    int left_out_ = 0;
+    // Data may decide any sizes: what more kinds of them need is left out, and told when the program runs.
+    static constexpr int most_plans = 256, most_left_out = 64;
+    int asked_for_ = 0, left_out_ = 0;
 };
 
 // ---- all steps

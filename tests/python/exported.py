@@ -152,36 +152,33 @@ class Program:
 
 
 class StepProgram:
-    """A program in steps. It is given as many bytes as `most` at once; what it holds, `held` knows."""
+    """A program in steps, and the memory that it holds. It gets none when it has asked `left_to_give` times."""
     RANKS = 16
 
-    def __init__(self, folder, most=1 << 34, stops_after=None, library=None):
+    def __init__(self, folder, stops_after=None, library=None):
         folder = pathlib.Path(folder)
         self.manifest = json.loads(next(folder.glob("*.json")).read_text())
         name = self.manifest["name"]
         self._run = getattr(ctypes.CDLL(str(library or folder / f"lib{name}.so")), f"{name}_run")
         self._run.restype = ctypes.c_int32
-        self.held, self.most, self.asked, self.left = {}, most, 0, stops_after
-        self.bytes_held = 0
+        self.held, self.asked, self.left_to_give, self.left = {}, 0, None, stops_after
         self._memory = Memory(ALLOCATE(self._allocate), RELEASE(self._release), STOPS(self._stops), None)
         self._message = ctypes.create_string_buffer(400)
 
     def _allocate(self, _, size):
         self.asked += 1
-        if size > 1 << 40 or self.bytes_held + size > self.most:
+        if size > 1 << 34 or (self.left_to_give is not None and self.asked > self.left_to_give):
             return None
         # Whoever writes or reads beyond its end meets what nobody else has.
         block = np.full(size + 128, 0xA5, np.uint8)
         at = block.ctypes.data + -block.ctypes.data % 64
         self.held[at] = (block, size)
-        self.bytes_held += size
         return at
 
     def _release(self, _, at):
         block, size = self.held.pop(at)
         begin = at - block.ctypes.data
         assert (block[begin + size:] == 0xA5).all(), "it wrote beyond the end"
-        self.bytes_held -= size
 
     def _stops(self, _):
         if self.left is None:
