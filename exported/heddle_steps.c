@@ -30,9 +30,10 @@ typedef struct {
 enum { heddle_run_part, heddle_branch, heddle_loop };
 typedef struct {
     int32_t kind, next;
-    int32_t list, count;   /* part: inputs; loop: what it carries at first, then the body's inputs, the body's outputs,
+    int32_t list, count; /* part: inputs; loop: what it carries at first, then the body's inputs, the body's outputs,
                               what it gives, and what is dropped behind each iteration; `count` are carried */
-    int32_t first, second; /* part: where sizes begin in the lists (a place and an element each), and how many; branch: the
+    int32_t first,
+        second; /* part: where sizes begin in the lists (a place and an element each), and how many; branch: the
                               condition, and the step where it does not hold; loop: trip count and condition, or -1 */
     int32_t body, stacked; /* part: its forms; loop: the body's first step, and how many outputs are stacked */
     int32_t types, drops;  /* loop: of what is stacked, where nothing is; how many are dropped */
@@ -227,12 +228,14 @@ static int32_t heddle_run_step(heddle_run* run, const heddle_step* step, int32_t
     DLTensor sizes[HEDDLE_SIZES];
     int64_t numbers[HEDDLE_SIZES];
     heddle_call call = *run->call;
-    int64_t bytes = heddle_wrong(run, HEDDLE_BAD_SIZE, "sizes that data decide are none that the program is for, before ", step->name);
+    int64_t bytes = heddle_wrong(run, HEDDLE_BAD_SIZE,
+                                 "sizes that data decide are none that the program is for, before ", step->name);
     int32_t status, open = -1;
     for (int32_t i = 0; i < step->count; i++) inputs[i] = &run->values[program->lists[step->list + i]].tensor;
     for (int32_t s = 0; s < step->second; s++) {
         const int32_t* from = &program->lists[step->first + 2 * s];
-        const DLTensor size = {numbers, {kDLCPU, 0}, 1, {kDLUInt, 8, 1}, &numbers[s], 0, 0}; /* data that nobody reads */
+        const DLTensor size = {numbers,     {kDLCPU, 0}, 1, {kDLUInt, 8, 1},
+                               &numbers[s], 0,           0}; /* data that nobody reads */
         numbers[s] = heddle_number(&run->values[from[0]], from[1]);
         if (numbers[s] < -1 || (numbers[s] == -1 && open >= 0)) return HEDDLE_BAD_SIZE;
         if (numbers[s] == -1) open = s;
@@ -251,8 +254,7 @@ static int32_t heddle_run_step(heddle_run* run, const heddle_step* step, int32_t
         if (bytes == HEDDLE_BAD_SIZE) continue;
         if (bytes < 0) break;
         if ((status = heddle_run_form(run, &call, form, bytes))) return status;
-        for (int32_t d = 0; d < form->drop_count; d++)
-            heddle_drop(run, &run->values[program->lists[form->drops + d]]);
+        for (int32_t d = 0; d < form->drop_count; d++) heddle_drop(run, &run->values[program->lists[form->drops + d]]);
         *next = form->next;
         return 0;
     }
@@ -278,7 +280,9 @@ static int32_t heddle_stack(const heddle_run* run, heddle_value* stack, const he
     }
     int fits = stack->tensor.ndim == part->tensor.ndim + 1;
     for (int32_t d = 0; fits && d < part->tensor.ndim; d++) fits = stack->shape[d + 1] == part->tensor.shape[d];
-    if (!fits) return heddle_wrong(run, HEDDLE_BAD_SIZE, "iterations give results of different shapes for what is stacked", "");
+    if (!fits)
+        return heddle_wrong(run, HEDDLE_BAD_SIZE, "iterations give results of different shapes for what is stacked",
+                            "");
     stack->shape[0] = trip;
     before = heddle_bytes(&stack->tensor);
     stack->shape[0] = trip + 1;
@@ -288,7 +292,8 @@ static int32_t heddle_stack(const heddle_run* run, heddle_value* stack, const he
         heddle_value more = *stack;
         more.users = 0;
         if ((status = heddle_take(run, &more, trip == 0 ? bytes : 2 * (before + bytes)))) return status;
-        if (stack->users) heddle_copy((unsigned char*)more.tensor.data, (const unsigned char*)stack->tensor.data, before);
+        if (stack->users)
+            heddle_copy((unsigned char*)more.tensor.data, (const unsigned char*)stack->tensor.data, before);
         heddle_drop(run, stack);
         stack->tensor.data = more.tensor.data;
         stack->users = more.users;
@@ -374,13 +379,17 @@ static int32_t heddle_take_input(heddle_run* run, int32_t i) {
     if (!tensor) return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input is missing: ", argument->name);
     if (tensor->device.device_type != kDLCPU)
         return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input does not lie on the CPU: ", argument->name);
-    if (tensor->dtype.code != argument->type.code || tensor->dtype.bits != argument->type.bits || tensor->dtype.lanes != 1)
-        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input has another element type than the program's: ", argument->name);
+    if (tensor->dtype.code != argument->type.code || tensor->dtype.bits != argument->type.bits ||
+        tensor->dtype.lanes != 1)
+        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT,
+                            "an input has another element type than the program's: ", argument->name);
     if (tensor->ndim != argument->type.rank)
         return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input has another rank than the program's: ", argument->name);
     const int64_t bytes = heddle_bytes(tensor);
-    if (bytes < 0) return heddle_wrong(run, HEDDLE_BAD_SIZE, "an input has more elements than there can be: ", argument->name);
-    if (!tensor->data && bytes > 0) return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input has no data: ", argument->name);
+    if (bytes < 0)
+        return heddle_wrong(run, HEDDLE_BAD_SIZE, "an input has more elements than there can be: ", argument->name);
+    if (!tensor->data && bytes > 0)
+        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input has no data: ", argument->name);
     for (int32_t d = tensor->ndim; d-- > 0 && bytes > 0; step *= tensor->shape[d]) {
         if (tensor->strides && tensor->shape[d] > 1 && tensor->strides[d] != step)
             return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input is not row-major: ", argument->name);
@@ -457,7 +466,8 @@ static int32_t heddle_program_run(const heddle_program* program, heddle_call* ca
         if (!call->outputs || !call->outputs[o] || !call->outputs[o]->shape)
             return heddle_wrong(&run, HEDDLE_BAD_ARGUMENT, "an output has no room for its shape", "");
     }
-    run.values = (heddle_value*)memory->allocate(memory->context, sizeof(heddle_value) * (size_t)program->value_count + 64);
+    run.values =
+        (heddle_value*)memory->allocate(memory->context, sizeof(heddle_value) * (size_t)program->value_count + 64);
     if (!run.values) return heddle_wrong(&run, HEDDLE_NO_MEMORY, "there is no memory for the run", "");
     const int32_t status = heddle_run_values(&run);
     memory->release(memory->context, run.values);

@@ -229,9 +229,9 @@ private:
         arrays.push_back(shared("int32_t", lists));
         arrays.push_back(shared("int32_t", rows.numbers()));
         arrays.push_back(shared("int64_t", rows.constants()));
-        groups_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}}},\n", fmt::join(arrays, ", "),
-                               group.facts.size(), group.steps.steps().size(), group.first_steps,
-                               rows.numbers().size(), group.launches.size(), workspace, scratch);
+        groups_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}}},\n", fmt::join(arrays, ", "), group.facts.size(),
+                               group.steps.steps().size(), group.first_steps, rows.numbers().size(),
+                               group.launches.size(), workspace, scratch);
     }
 
     void add_values() {
@@ -279,8 +279,8 @@ private:
             groups_.clear();
             for (size_t g = 0; g < count; g++) add_group(v, g);
             text_ += fmt::format("static const heddle_group heddle_groups_{}[] = {{\n{}}};\n", v, groups_);
-            rows += fmt::format("    {{heddle_runs_here_{0}, heddle_kernels_{0}, heddle_groups_{0}, {1}}},\n", v,
-                                count);
+            rows +=
+                fmt::format("    {{heddle_runs_here_{0}, heddle_kernels_{0}, heddle_groups_{0}, {1}}},\n", v, count);
         }
         text_ += fmt::format("static const heddle_variant heddle_variants[] = {{\n{}}};\n", rows);
     }
@@ -335,7 +335,8 @@ std::string integers_text(const std::string& type, const std::string& name, cons
 
 namespace {
 
-Result<DriverTexts> read_texts(const std::string& folder, const std::vector<std::pair<const char*, std::string DriverTexts::*>>& files) {
+Result<DriverTexts> read_texts(const std::string& folder,
+                               const std::vector<std::pair<const char*, std::string DriverTexts::*>>& files) {
     constexpr int64_t most = 1 << 20;
     DriverTexts texts;
     for (const auto& [name, text] : files) {

@@ -76,8 +76,8 @@ struct Variant {
 };
 
 struct Program {
-    std::string name;  // an identifier of C
-    int64_t tag = 0;   // of its graphs
+    std::string name;                   // an identifier of C
+    int64_t tag = 0;                    // of its graphs
     std::vector<Dimension> dimensions;  // that stay open
     std::vector<Argument> inputs, outputs;
     std::vector<Variant> variants;

@@ -1,5 +1,5 @@
 // A model whose sizes, branches or trip counts follow from data, as it leaves home: parts, which are programs, and the
-// steps between them, as exported/heddle_steps.c runs them. What sessions find while they run (inference/staged_model.h)
+// steps between them, as exported/heddle_steps.c runs them. What sessions find when they run (inference/staged_model.h)
 // is found ahead here: each stage is a part whose plans hold for all sizes that data may decide, an `If` is both of its
 // branches, and a loop's body is steps of its own.
 #pragma once
@@ -55,7 +55,7 @@ struct StepConstant {
 
 struct StepProgram {
     std::string name;
-    std::vector<Dimension> dimensions;  // of the inputs, that stay open
+    std::vector<Dimension> dimensions;      // of the inputs, that stay open
     std::vector<Argument> inputs, outputs;  // inputs are the first values
     std::vector<int32_t> output_values;
     int32_t value_count = 0, first = -1;

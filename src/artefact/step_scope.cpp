@@ -30,7 +30,9 @@ ValueType type_of(const TensorData& data) {
 
 namespace {
 
-ValueDimension own_dimension(const std::string& name, size_t d) { return {std::nullopt, fmt::format("{}.{}", name, d)}; }
+ValueDimension own_dimension(const std::string& name, size_t d) {
+    return {std::nullopt, fmt::format("{}.{}", name, d)};
+}
 
 }  // namespace
 

@@ -27,8 +27,9 @@ public:
         std::string inputs;
         for (const Argument& input : program_.inputs)
             inputs += fmt::format("    {{{}, {}}},\n", quoted(input.name), type_text({input.dtype, input.shape}));
-        std::string text = fmt::format("/* The program '{0}', in steps, as heddle compile has written it. */\n#include \"{0}.h\"\n",
-                                       program_.name);
+        std::string text =
+            fmt::format("/* The program '{0}', in steps, as heddle compile has written it. */\n#include \"{0}.h\"\n",
+                        program_.name);
         for (const Program& part : program_.parts) text += fmt::format("#include \"{}.h\"\n", part.name);
         text += limits();
         text += driver_ + "\n/* ---- the program */\n\n" + constant_bytes_;
@@ -40,14 +41,18 @@ public:
         text += table("heddle_argument", "heddle_inputs", inputs);
         text += integers_text("int32_t", "heddle_lists", lists_);
         text += integers_text("int64_t", "heddle_type_sizes", sizes_);
-        text += integers_text("int32_t", "heddle_outputs", {program_.output_values.begin(), program_.output_values.end()});
+        text +=
+            integers_text("int32_t", "heddle_outputs", {program_.output_values.begin(), program_.output_values.end()});
         text += fmt::format(
-            "static const heddle_program heddle_this = {{\n    heddle_parts, heddle_forms, heddle_step_rows, heddle_types, "
-            "heddle_lists, heddle_type_sizes,\n    heddle_constants, heddle_inputs, heddle_outputs, {}, {}, {}, {}, {}}};\n\n"
-            "__attribute__((visibility(\"default\"))) int32_t {}_run(heddle_call* call, const heddle_memory* memory) {{\n"
+            "static const heddle_program heddle_this = {{\n    heddle_parts, heddle_forms, heddle_step_rows, "
+            "heddle_types, "
+            "heddle_lists, heddle_type_sizes,\n    heddle_constants, heddle_inputs, heddle_outputs, {}, {}, {}, {}, "
+            "{}}};\n\n"
+            "__attribute__((visibility(\"default\"))) int32_t {}_run(heddle_call* call, const heddle_memory* memory) "
+            "{{\n"
             "    return heddle_program_run(&heddle_this, call, memory);\n}}\n",
-            program_.value_count, program_.constants.size(), program_.inputs.size(), program_.outputs.size(), program_.first,
-            program_.name);
+            program_.value_count, program_.constants.size(), program_.inputs.size(), program_.outputs.size(),
+            program_.first, program_.name);
         return text;
     }
 
@@ -95,10 +100,10 @@ private:
     }
 
     void add_step(const StepRow& step) {
-        const auto row = [&](int kind, size_t list, size_t count, int64_t first, int64_t second, int64_t body, size_t stacked,
-                             size_t types, size_t drops) {
-            steps_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", kind, step.next, list, count, first,
-                                  second, body, stacked, types, drops, quoted(step.name));
+        const auto row = [&](int kind, size_t list, size_t count, int64_t first, int64_t second, int64_t body,
+                             size_t stacked, size_t types, size_t drops) {
+            steps_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", kind, step.next, list, count,
+                                  first, second, body, stacked, types, drops, quoted(step.name));
         };
         switch (step.kind) {
         case StepRow::Kind::branch: row(1, 0, 0, step.first, step.second, 0, 0, 0, 0); break;
@@ -108,8 +113,8 @@ private:
             list_of(step.body_outputs);
             list_of(step.results);
             list_of(step.drops);
-            row(2, list, step.inputs.size(), step.first, step.second, step.body, step.stacked.size(), types_of(step.stacked),
-                step.drops.size());
+            row(2, list, step.inputs.size(), step.first, step.second, step.body, step.stacked.size(),
+                types_of(step.stacked), step.drops.size());
             break;
         }
         case StepRow::Kind::part: {
@@ -121,8 +126,8 @@ private:
                                       form.outputs.size(), types_of(form.types), drops, form.drops.size(), form.open);
             }
             form_count_ += step.forms.size();
-            row(0, list, step.inputs.size(), static_cast<int64_t>(sizes), std::ssize(step.sizes), static_cast<int64_t>(forms),
-                step.forms.size(), 0, 0);
+            row(0, list, step.inputs.size(), static_cast<int64_t>(sizes), std::ssize(step.sizes),
+                static_cast<int64_t>(forms), step.forms.size(), 0, 0);
         }
         }
     }
@@ -135,7 +140,8 @@ private:
             if (b % 32 == 31) bytes += '\n';
         }
         const std::string name = fmt::format("heddle_bytes_{}", c);
-        constant_bytes_ += fmt::format("static const unsigned char {}[] __attribute__((aligned(64))) = {{{}0}};\n", name, bytes);
+        constant_bytes_ +=
+            fmt::format("static const unsigned char {}[] __attribute__((aligned(64))) = {{{}0}};\n", name, bytes);
         constants_ += fmt::format("    {{{}, {}, {}}},\n", constant.value,
                                   type_text({constant.data.dtype(), constant.data.shape()}), name);
     }
@@ -161,7 +167,9 @@ public:
         for (const Program& part : program_.parts) {
             if (auto done = linked_.add(part, Emit::object, {}); !done) return fail(std::move(done.error()));
         }
-        const Program shell{.name = program_.name, .dimensions = program_.dimensions, .inputs = program_.inputs,
+        const Program shell{.name = program_.name,
+                            .dimensions = program_.dimensions,
+                            .inputs = program_.inputs,
                             .outputs = program_.outputs};
         const std::string header = fmt::format(
             "{0}\n{1}\n{2}#ifdef __cplusplus\nextern \"C\" {{\n#endif\n"
@@ -208,7 +216,9 @@ private:
 
 }  // namespace
 
-std::string steps_text(const StepProgram& program, const std::string& driver) { return StepsWriter(program, driver).write(); }
+std::string steps_text(const StepProgram& program, const std::string& driver) {
+    return StepsWriter(program, driver).write();
+}
 
 Result<std::vector<WrittenFile>> write_step_artefact(const StepProgram& program, const std::string& folder,
                                                      const ArtefactOptions& options) {

@@ -147,10 +147,13 @@ public:
         if (!driver) return fail(std::move(driver.error()));
         if (auto open = workshop_.open(folder_); !open) return fail(std::move(open.error()));
         for (const SystemPart& part : program_.parts) {
-            if (auto done = linked_.add(part.program, part.emit, part.flags); !done) return fail(std::move(done.error()));
+            if (auto done = linked_.add(part.program, part.emit, part.flags); !done)
+                return fail(std::move(done.error()));
         }
-        Program shell{
-            .name = program_.name, .dimensions = program_.dimensions, .inputs = program_.inputs, .outputs = program_.outputs};
+        Program shell{.name = program_.name,
+                      .dimensions = program_.dimensions,
+                      .inputs = program_.inputs,
+                      .outputs = program_.outputs};
         if (auto done = linked_.add_text(program_.name + ".h", header_text(shell, *driver)); !done)
             return fail(std::move(done.error()));
         if (auto done = linked_.add_text(program_.name + ".c", host_text(program_)); !done)

@@ -9,6 +9,7 @@ import argparse
 import collections
 import importlib
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -29,14 +30,16 @@ SECONDS = 60  # that compiling may take
 
 
 def binds_of(case):
-    """The ranges of the dimensions that the feeds have."""
+    """The ranges of the dimensions that the feeds have, in as large steps as they allow."""
     sizes = collections.defaultdict(set)
     for value in onnx.load_from_string(case.model()).graph.input:
         for axis, dimension in enumerate(value.type.tensor_type.shape.dim):
             for feeds in case.feeds:
                 if not dimension.HasField("dim_value") and isinstance(feeds.get(value.name), np.ndarray):
                     sizes[dimension.dim_param or f"{value.name}.{axis}"].add(feeds[value.name].shape[axis])
-    return [word for name, found in sizes.items() for word in ("--bind", f"{name}={min(found)}:{max(found)}")]
+    steps = {name: math.gcd(*(size - min(found) for size in found)) or 1 for name, found in sizes.items()}
+    return [word for name, found in sizes.items()
+            for word in ("--bind", f"{name}={min(found)}:{max(found)}:{steps[name]}")]
 
 
 def outcome(heddle, case, folder):
