@@ -28,8 +28,9 @@ struct Argument {
     std::optional<TensorData> value;  // of an input, as reals: the program holds for this one alone
 };
 
-// What holds of all plans together.
+// What holds of all plans together whose graphs have one tag.
 struct Interface {
+    int64_t tag = 0;
     std::vector<Dimension> dimensions;  // that stay open
     std::vector<Argument> inputs, outputs;
 };
@@ -38,6 +39,9 @@ struct MadePlan {
     plan::Plan plan;  // whose names are all dimensions, those of one size too
     std::vector<runtime::Block> prepared;
 };
+
+// The tag of a graph that says for which sizes there is none: by its facts.
+inline constexpr int64_t left_out_tag = -1;
 
 // The program for such sizes.
 using GraphAt = std::function<Result<Graph>(const SizeNames& sizes)>;
@@ -62,8 +66,9 @@ struct PlansRequest {
     TakePlans take;                // given a plan of each target
 };
 
-// Asks for plans until all sizes have one. Codes: those of the graph, of planning, of `take` and of `cover`;
+// Asks for plans until all sizes have one. Graphs of other tags have an interface of their own, in the order in which the tags
+// came; none: all sizes are left out. Codes: those of the graph, of planning, of `take` and of `cover`;
 // artefact.dimension (none of the inputs has it, or one has an expression for a size), support.cancelled.
-Result<Interface> make_plans(const PlansRequest& request, const Preparing& preparing);
+Result<std::vector<Interface>> make_plans(const PlansRequest& request, const Preparing& preparing);
 
 }  // namespace heddle::artefact

@@ -134,8 +134,9 @@ private:
 // Groups of all variants, as plans come.
 class ProgramMaker {
 public:
-    explicit ProgramMaker(const ProgramRequest& request) : kernel_of_(request.targets.size()) {
+    ProgramMaker(const ProgramRequest& request, int64_t tag) : kernel_of_(request.targets.size()) {
         program_.name = request.name;
+        program_.tag = tag;
         for (const Target& target : request.targets) program_.variants.push_back({.target = target});
     }
 
@@ -146,6 +147,8 @@ public:
             variant.groups.push_back(maker.make(open, domain));
         }
     }
+
+    int64_t tag() const { return program_.tag; }
 
     Program made(Interface interface) {
         program_.dimensions = std::move(interface.dimensions);
@@ -161,25 +164,36 @@ private:
 
 }  // namespace
 
-Result<Program> make_program(const ProgramRequest& request) {
+Result<std::vector<Program>> make_programs(const ProgramRequest& request) {
     const Target host = detect_host();
     ThreadPool pool(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
     runtime::KernelCache kernels(std::make_shared<backends::LlvmBackend>());
     runtime::PreparedStore store;
-    ProgramMaker maker(request);
+    std::vector<ProgramMaker> makers;  // in the order of interfaces
     const auto take = [&](const std::vector<Dimension>& open, SizeDomain domain,
                           std::vector<MadePlan> plans) -> Result<SizeDomain> {
-        maker.add(open, domain, plans);
+        const int64_t tag = plans[0].plan.tag;
+        auto maker = std::ranges::find(makers, tag, &ProgramMaker::tag);
+        if (maker == makers.end()) maker = makers.emplace(maker, request, tag);
+        maker->add(open, domain, plans);
         return domain;
     };
-    auto interface = make_plans({.dimensions = request.dimensions,
-                                 .targets = request.targets,
-                                 .graph = request.graph,
-                                 .progress = request.progress,
-                                 .take = take},
-                                {host, pool, kernels, store});
-    if (!interface) return fail(std::move(interface.error()));
-    return maker.made(std::move(*interface));
+    auto interfaces = make_plans({.dimensions = request.dimensions,
+                                  .targets = request.targets,
+                                  .graph = request.graph,
+                                  .progress = request.progress,
+                                  .take = take},
+                                 {host, pool, kernels, store});
+    if (!interfaces) return fail(std::move(interfaces.error()));
+    std::vector<Program> programs;
+    for (size_t i = 0; i < makers.size(); i++) programs.push_back(makers[i].made(std::move((*interfaces)[i])));
+    return programs;
+}
+
+Result<Program> make_program(const ProgramRequest& request) {
+    auto programs = make_programs(request);
+    if (!programs) return fail(std::move(programs.error()));
+    return std::move(programs->front());
 }
 
 }  // namespace heddle::artefact

@@ -27,6 +27,8 @@ public:
 
     const std::vector<std::string>& input_names() const { return input_names_; }
     const std::map<std::string, TensorData>& given() const { return given_; }  // of --input
+    // The model, where it may be exported in steps; else null.
+    const onnx::OnnxModel* staged() const;
     std::string name() const;  // of the program: --name, or the model's
 
 private:
