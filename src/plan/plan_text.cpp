@@ -77,7 +77,6 @@ std::string launch_text(const Launch& launch) {
 // For which sizes the plan holds, and how large its workspace is for them, if that is no long expression.
 std::string class_text(const Plan& plan) {
     if (!plan.facts) return "";
-    constexpr size_t most_sums = 12;
     std::string text = "  sizes";
     for (const auto& [name, number] : plan.names)
         text += fmt::format(" {} = {}", Origin::of_name(name)->spelled(), number);
@@ -85,7 +84,7 @@ std::string class_text(const Plan& plan) {
     text += "\n  where";
     for (const SizeFact& fact : plan.facts->list())
         text += fmt::format(" {} {}", fact.size->spelled(), marks[static_cast<size_t>(fact.relation)]);
-    const auto workspace = workspace_expressions(plan, most_sums);
+    const auto workspace = workspace_expressions(plan, most_printed_sums);
     return text + (workspace ? "\n  workspace " + sizes_text(*workspace) : "") + "\n";
 }
 

@@ -405,7 +405,7 @@ private:
         Plan again = plan_;
         if (!instantiate(again, plan_.names) || Numbers(again) != Numbers(plan_))
             error("plan.broken", "an expression has another number for the plan's sizes", header_place_);
-        const auto workspace = workspace_expressions(plan_, workspace_.size());
+        const auto workspace = workspace_expressions(plan_, most_printed_sums);
         const bool same = workspace_.empty() || (workspace && std::ranges::equal(*workspace, workspace_, {}, &Size::text, &Size::text));
         if (!same) error("plan.broken", "the workspace has another expression", workspace_place_);
     }

@@ -40,6 +40,7 @@ std::optional<StackProblem> problem_of_stack(const Plan& plan);
 // The bytes of the workspace over the names, where the plan's sizes have their classes: the greatest of these, none of which
 // another one is never below. Nothing where there are more than `most`, or one is beyond what expressions hold.
 std::optional<std::vector<Size>> workspace_expressions(const Plan& plan, size_t most);
+inline constexpr size_t most_printed_sums = 12;  // of a plan's text
 // For people: "max(384 * n + 64, ...)", or nothing where it is no short expression of names.
 std::string workspace_text(const Plan& plan);
 
