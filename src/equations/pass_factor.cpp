@@ -104,7 +104,7 @@ void Factoring::ask_for_dimension(AxisClasses& classes, AxisId made, Expr coordi
         RadixDigits<Expr> digits;
         for (const auto& [atom, factor] : form.terms) digits.push_back({atom, factor, arena_.extent(atom->axes[0])});
         const auto radix = mixed_radix(std::move(digits));
-        if (!radix.fits() || radix.extent != extent) return;
+        if (!radix.fits() || !Size::always_equal(radix.extent, extent)) return;
         for (const auto& digit : radix.digits) ask(classes, made, digit.factor);
     } else if (const auto lone = lone_atom(form); lone && form.constant >= 0) {
         const Size& length = arena_.extent((*lone)->axes[0]);

@@ -156,8 +156,8 @@ Box box_of_read(const SystemTensor& tensor, Expr read) {
     Box box;
     for (size_t d = 0; d < tensor.shape.size(); d++) {
         const Expr coordinate = read->parts()[d];
-        box.start.push_back(greater(coordinate->low, 0));
-        box.end.push_back(lesser(coordinate->high, tensor.shape[d] - 1) + 1);
+        box.start.push_back(maximum(coordinate->low, 0));
+        box.end.push_back(minimum(coordinate->high, tensor.shape[d] - 1) + 1);
     }
     return box;
 }

@@ -95,7 +95,7 @@ Interval interval_of(const Interned& expression) {
     const Interval literal = Interval::point(expression.integer);
     switch (expression.kind) {
     case Kind::integer: return literal;
-    case Kind::variable: return Interval::below(std::max(expression.arena->extent(expression.axis()), Size(1)));
+    case Kind::variable: return Interval::below(heddle::maximum(expression.arena->extent(expression.axis()), 1));
     case Kind::linear: {
         IntervalSum sum(expression.integer);
         for (size_t i = 0; i < expression.operands.size(); i++) sum.add(expression.coefficients[i], operand(i));

@@ -6,7 +6,8 @@ namespace heddle::plan {
 namespace sched = heddle::schedules;
 
 sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype,
-                        const std::vector<int64_t>& hint_shape, const std::vector<bool>& named) {
+                        const std::vector<int64_t>& hint_shape, const std::vector<bool>& named,
+                        const std::map<std::string, int64_t>& representatives) {
     sched::Kernel kernel;
     std::vector<sched::AxisId> axis_of(to.extent.size(), no_id);
     for (int32_t d32 : to.order) {
@@ -21,15 +22,14 @@ sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtyp
     const StorageMap* maps[] = {&from, &to};
     for (int side = 0; side < 2; side++) {
         const StorageMap& map = *maps[side];
-        StorageMap hint_map = map;
-        hint_map.extent.assign(hint_shape.begin(), hint_shape.end());
+        const StorageMap hint_map = map.at_class(hint_shape, representatives);
         auto strides = map.strides(), hint_strides = hint_map.strides();
         sched::KernelTensor tensor{
             .name = "t" + std::to_string(side),
             .role = side == 0 ? sched::KernelTensor::Role::input : sched::KernelTensor::Role::output,
             .dtype = dtype,
             .filling = map.filling,
-            .aligned = map.offset() % static_cast<int64_t>(64 / bytes(dtype)) == 0};
+            .aligned = divides(static_cast<int64_t>(64 / bytes(dtype)), map.offset())};
         hints.emplace_back();
         for (int32_t d32 : map.order) {
             size_t d = static_cast<size_t>(d32);

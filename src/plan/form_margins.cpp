@@ -14,7 +14,7 @@ struct Run {
     Size before = 0, inside = 1, after = 0;
     Size stride = 1;
 
-    bool has_margins() const { return before > 0 || after > 0; }
+    bool has_margins() const { return !before.same_as(0) || !after.same_as(0); }
     Size all() const { return before + inside + after; }
 };
 
@@ -66,8 +66,8 @@ public:
 
     sched::Kernel form() {
         for (size_t i = 0; i < runs_.size(); i++) {
-            if (runs_[i].before > 0) add_box(i, before_[i], -runs_[i].before);
-            if (runs_[i].after > 0) add_box(i, after_[i], runs_[i].inside);
+            if (!runs_[i].before.same_as(0)) add_box(i, before_[i], -runs_[i].before);
+            if (!runs_[i].after.same_as(0)) add_box(i, after_[i], runs_[i].inside);
         }
         if (!runs_.front().has_margins()) kernel_.common = {inside_.front()};
         std::vector<std::vector<int64_t>> hints{hint_strides_};

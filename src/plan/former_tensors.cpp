@@ -31,7 +31,7 @@ std::vector<Cut> full_cuts(const Arena& arena, Expr coordinate, const Size& exte
         digits.push_back({axis, factor, arena.extent(axis)});
     }
     const auto radix = mixed_radix(std::move(digits));
-    if (!radix.fits() || radix.extent != extent) return {};
+    if (!radix.fits() || !Size::always_equal(radix.extent, extent)) return {};
     std::vector<Cut> cuts;
     int64_t hint = 1;
     for (const auto& digit : radix.digits) {
@@ -87,17 +87,15 @@ void KernelFormer::add_buffer(TensorIndex t) {
     to.dtype = from.dtype;
     to.filling = map.filling;
     to.constant = from.kind == SystemTensor::Kind::constant || from.prepared;
-    to.aligned = map.offset() % static_cast<int64_t>(64 / bytes(from.dtype)) == 0;
-    StorageMap hint_map = map;
-    const std::vector<int64_t> hint_shape = request_.hint_shape(t);
-    hint_map.extent.assign(hint_shape.begin(), hint_shape.end());
-    hint_map.room.assign(hint_shape.size(), 0);
+    to.aligned = divides(static_cast<int64_t>(64 / bytes(from.dtype)), map.offset());
+    StorageMap hint_map = map.at_class(request_.hint_shape(t), system_.representatives);
+    hint_map.room.assign(hint_map.room.size(), 0);
     auto strides = map.strides(), hint_strides = hint_map.strides();
     std::vector<int64_t> hints;
     auto view = view_of(t, map);
     for (const ViewDimension& v : view) {
-        const int64_t before = map.margin_before[v.dimension], after = map.margin_after[v.dimension];
-        const bool moves = may_move(t, v.dimension) || before + after > 0;
+        const Size &before = map.margin_before[v.dimension], &after = map.margin_after[v.dimension];
+        const bool moves = may_move(t, v.dimension) || !before.same_as(0) || !after.same_as(0);
         to.dimensions.push_back({.extent = v.extent,
                                  .stride = moves ? strides[v.dimension] * (v.radix.same_as(0) ? Size(1) : v.radix) : Size(0),
                                  .margin_before = before,
@@ -147,7 +145,7 @@ std::vector<ViewDimension> KernelFormer::view_of(TensorIndex t, const StorageMap
             if (!cuts) cuts = own;
             if (!std::ranges::equal(*cuts, own, {}, &Cut::radix, &Cut::radix)) cuts->clear();
         }
-        if (!cuts || cuts->size() < 2 || map.margin_before[d] > 0 || map.margin_after[d] > 0) {
+        if (!cuts || cuts->size() < 2 || !map.margin_before[d].same_as(0) || !map.margin_after[d].same_as(0)) {
             view.push_back({d, 0, map.extent[d]});
             continue;
         }

@@ -14,6 +14,7 @@ using namespace equations;
 namespace sched = heddle::schedules;
 
 FormedKernel KernelFormer::form() {
+    result_.kernel.representatives = system_.representatives;
     for (auto [axis, number] : axis_classes(system_, request_.kernel)) axes_[axis] = sched::AxisId(number.number());
     find_joined_scatters();
     add_axes();

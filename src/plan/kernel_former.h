@@ -44,7 +44,8 @@ std::optional<equations::ScatterInto> overwriting(const equations::System& syste
 // A kernel that copies one tensor between two maps of the same shape: layout, not arithmetic. `named`: the dimensions
 // that have an origin; empty: none.
 schedules::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype,
-                            const std::vector<int64_t>& hint_shape, const std::vector<bool>& named = {});
+                            const std::vector<int64_t>& hint_shape, const std::vector<bool>& named = {},
+                            const std::map<std::string, int64_t>& representatives = {});
 
 // A kernel that fills the margins of a buffer, and leaves all else of it alone.
 schedules::Kernel form_margins(const StorageMap& map, DType dtype);

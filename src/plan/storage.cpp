@@ -81,16 +81,16 @@ private:
             return alone && contains(equation.reduced, *alone) ? alone : std::nullopt;
         }
         std::optional<AxisId> last;
-        int64_t least = INT64_MAX;  // of the coefficients of other digits
+        int64_t least = INT64_MAX;  // of the coefficients of other digits, at the size class's representative, as all votes
         for (size_t i = 0; i < coordinate->parts().size(); i++) {
             const auto axis = lone_axis(coordinate->parts()[i]);
             if (!axis) return std::nullopt;
-            if (coordinate->coefficients[i] == 1 && contains(equation.reduced, *axis))
+            if (coordinate->coefficients[i].same_as(1) && contains(equation.reduced, *axis))
                 last = axis;
             else
-                least = std::min<int64_t>(least, coordinate->coefficients[i]);
+                least = std::min(least, coordinate->coefficients[i].at(system_.representatives));
         }
-        return last && least >= system_.arena->extent(*last) ? last : std::nullopt;
+        return last && least >= system_.arena->hint(*last) ? last : std::nullopt;
     }
 
     // The dimensions of a read whose coordinate is one reduced axis that no other coordinate uses: innermost last.

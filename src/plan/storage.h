@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct StorageMap {
     bool has_margins() const;
     bool has_room() const;
     std::vector<Size> strides() const;  // by dimension
+    // The map that costs look at: of this shape, with margins as they are for these names.
+    StorageMap at_class(const std::vector<int64_t>& shape, const std::map<std::string, int64_t>& representatives) const;
     Size offset() const;                // of coordinate zero
     Size elements() const;              // margins and room included
     std::string text() const;              // "order 0 2 3 1 margins 2: 1 1, 3: 1 1 filling 0"; "row-major"

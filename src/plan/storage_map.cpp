@@ -20,9 +20,8 @@ StorageMap StorageMap::row_major(std::vector<Size> shape) {
 }
 
 bool StorageMap::has_margins() const {
-    auto positive = [](const Size& m) { return m > 0; };
-    return std::any_of(margin_before.begin(), margin_before.end(), positive) ||
-           std::any_of(margin_after.begin(), margin_after.end(), positive);
+    auto some = [](const Size& margin) { return !margin.same_as(0); };  // at other sizes, if not here
+    return std::ranges::any_of(margin_before, some) || std::ranges::any_of(margin_after, some);
 }
 
 bool StorageMap::has_room() const {
@@ -51,6 +50,14 @@ std::vector<Size> StorageMap::strides() const {
     return result;
 }
 
+StorageMap StorageMap::at_class(const std::vector<int64_t>& shape, const std::map<std::string, int64_t>& representatives) const {
+    StorageMap result = *this;
+    result.extent.assign(shape.begin(), shape.end());
+    for (auto* margins : {&result.margin_before, &result.margin_after})
+        for (Size& margin : *margins) margin = margin.at(representatives);
+    return result;
+}
+
 Size StorageMap::offset() const {
     auto stride = strides();
     Size sum = 0;
@@ -74,7 +81,7 @@ std::string StorageMap::text() const {
     if (!has_margins()) return text;
     const char* separator = " margins ";
     for (size_t d = 0; d < extent.size(); d++) {
-        if (margin_before[d] == 0 && margin_after[d] == 0) continue;
+        if (margin_before[d].same_as(0) && margin_after[d].same_as(0)) continue;
         text += fmt::format("{}{}: {} {}", separator, d, margin_before[d].number(), margin_after[d].number());
         separator = ", ";
     }

@@ -147,7 +147,7 @@ bool needs_guard(const Kernel& kernel, Expr read, size_t d) {
     const Size before = fills ? dimension.margin_before : Size(0), after = fills ? dimension.margin_after : Size(0);
     // Panels of a named extent: that this size divides says nothing of the next one, which shares the code.
     auto is_panel = [&](const auto& term) { return term.second > 1 && kernel.axis(term.first).named; };
-    if (before == 0 && after == 0 && std::ranges::any_of(parts_of(coordinate).axes, is_panel)) return true;
+    if (before.same_as(0) && after.same_as(0) && std::ranges::any_of(parts_of(coordinate).axes, is_panel)) return true;
     return !range || !range->within(-before, dimension.extent + after - 1);
 }
 

@@ -133,7 +133,7 @@ ExpressionId ExpressionBuilder::index(const CoordinateParts& c, DType dtype, con
     return assembly_.intern(e);
 }
 
-Affine ExpressionBuilder::clipped(Expr coordinate, AxisId without, int64_t constant, int64_t sign, const NumberId& id) {
+Affine ExpressionBuilder::clipped(Expr coordinate, AxisId without, const Size& constant, int64_t sign, const NumberId& id) {
     const CoordinateParts c = parts_of(coordinate);
     Affine affine;
     affine.constant = assembly_.numbers.integer(constant + sign * c.constant, id);

@@ -93,7 +93,7 @@ public:
     // So do those of all tensors, where data choose them.
     void trust_data() { trusts_data_ = true; }
     // offset + sum of the coordinate's bound axes but for `without`, times `sign`; a range's bound.
-    Affine clipped(Expr coordinate, AxisId without, int64_t constant, int64_t sign, const NumberId& id);
+    Affine clipped(Expr coordinate, AxisId without, const Size& constant, int64_t sign, const NumberId& id);
     // Under `guard` (-1: always), which loads that may be out of bounds take as theirs.
     ExpressionId value(Expr value, ExpressionId guard = no_id);
     Address store_address(const KernelEquation& equation, ExpressionId guard = no_id);

@@ -19,9 +19,9 @@ struct Span {
     Size size() const { return last - first; }
 };
 
-Span both(Span a, Span b) {
-    const Size first = std::max(a.first, b.first);
-    return {first, std::max(first, std::min(a.last, b.last))};
+Span both(const Span& a, const Span& b) {
+    const Size first = maximum(a.first, b.first);
+    return {first, maximum(first, minimum(a.last, b.last))};
 }
 
 bool includes(Span all, Span part) { return all.first <= part.first && part.last <= all.last; }
@@ -47,7 +47,7 @@ public:
           arena_(*kernel.arena),
           before_(before),
           axis_(axis),
-          extent_(greater(0, kernel.axis(axis).extent)),
+          extent_(maximum(kernel.axis(axis).extent, 0)),
           span_{0, extent_} {}
     Decider(const Kernel& kernel, const RightSides& before, const std::vector<Expr>& below_zero, bool folds)
         : kernel_(kernel), arena_(*kernel.arena), before_(before), below_zero_(below_zero), folds_(folds) {}
@@ -66,8 +66,9 @@ private:
     bool is_at_most_zero(Expr coordinate) const;
     bool follows(Expr coordinate);
     bool follows_inside(Expr coordinate, const Size& extent);
-    bool accept(Span span);
-    bool accept_condition(Span span);
+    int64_t points(const Span& span) const { return kernel_.hint(span.size()); }
+    bool accept(const Span& span);
+    bool accept_condition(const Span& span);
     struct Answer {
         bool holds;
         Span where;
@@ -95,7 +96,7 @@ private:
 // Beside the points of this axis.
 bool Decider::is_short(const Size& way, const Line& line) const {
     const auto all = checked_multiply(absolute(line.step), kernel_.hint(axis_));
-    return !all || way <= *all;
+    return !all || kernel_.hint(way) <= kernel_.hint(*all);
 }
 
 // Of this axis, and of what other axes make of so few values that nearly all points of this one have one answer.
@@ -106,10 +107,10 @@ std::optional<Line> Decider::line(Expr coordinate) const {
     if (line.step == 0 || line.step == Size(INT64_MIN)) return std::nullopt;
     for (const auto& [axis, factor] : parts.axes) {
         if (axis == axis_ || factor == Size(INT64_MIN)) continue;
-        const auto moved = checked_multiply(factor, greater(1, kernel_.axis(axis).extent) - 1);
+        const auto moved = checked_multiply(factor, maximum(kernel_.axis(axis).extent, 1) - 1);
         const auto few = checked_multiply(absolute(factor) * 2, kernel_.hint(axis));
         if (!moved || !few || !is_short(*few, line)) return std::nullopt;
-        if (!spread(line, heddle::lesser(0, *moved), greater(0, *moved))) return std::nullopt;
+        if (!spread(line, heddle::minimum(*moved, 0), heddle::maximum(*moved, 0))) return std::nullopt;
     }
     for (const auto& [value, factor] : parts.values) {
         const Interval range = expr::interval(value);
@@ -171,16 +172,16 @@ bool Decider::follows_inside(Expr coordinate, const Size& extent) {
 }
 
 // Takes the points away that are not in the span, if they are few.
-bool Decider::accept(Span span) {
+bool Decider::accept(const Span& span) {
     if (axis_ < 0) return false;
-    const Size left = extent_ - span.size();
-    if (left > greater(choice_numbers::thin_border, extent_ / choice_numbers::border_share)) return false;
+    const int64_t all = points({0, extent_});
+    if (all - points(span) > std::max<int64_t>(choice_numbers::thin_border, all / choice_numbers::border_share)) return false;
     span_ = both(span_, span);
     result_.decides = true;
     return true;
 }
 
-bool Decider::accept_condition(Span span) {
+bool Decider::accept_condition(const Span& span) {
     const bool accepted = accept(span);
     result_.conditions = result_.conditions || accepted;
     return accepted;
@@ -191,7 +192,7 @@ std::optional<Decider::Answer> Decider::holds(Expr coordinate, bool preferred) c
     const auto found = line(coordinate);
     if (!found) return std::nullopt;
     const Span yes = where(*found, true), no = where(*found, false);
-    const bool answer = yes.size() == no.size() ? preferred : yes.size() > no.size();
+    const bool answer = points(yes) == points(no) ? preferred : points(yes) > points(no);
     return Answer{answer, answer ? yes : no};
 }
 
@@ -211,26 +212,26 @@ Expr Decider::division(Expr e, Expr dividend) {
     const Size divisor = e->integer;
     Expr as_it_is = rebuilt(e, {dividend});
     if (!found || divisor < 1) return as_it_is;
-    const Size move = found->step * greater(0, extent_ - 1);
-    const Size least = floor_divide(found->low + heddle::lesser(0, move), divisor);
-    const Size most = floor_divide(found->high + greater(0, move), divisor);
+    const Size move = found->step * maximum(extent_ - 1, 0);
+    const int64_t least = kernel_.hint(floor_divide(found->low + heddle::minimum(move, 0), divisor));
+    const int64_t most = kernel_.hint(floor_divide(found->high + heddle::maximum(move, 0), divisor));
     constexpr int64_t few = 8;  // of more quotients none has most points
     if (most - least > few) return as_it_is;
-    Size best = least;
+    int64_t best = least;
     Span best_span;
-    for (Size quotient = least; quotient <= most; ++quotient) {
-        const auto start = checked_multiply(quotient, divisor);
+    for (int64_t quotient = least; quotient <= most; ++quotient) {
+        const auto start = checked_multiply(divisor, quotient);
         const auto end = start ? checked_add(*start, divisor) : std::nullopt;
         if (!end) return as_it_is;
         const Span above = where({found->step, found->low - *start, found->high - *start}, true);
         const Span span = both(above, where({found->step, found->low - *end, found->high - *end}, false));
-        if (quotient != least && span.size() <= best_span.size()) continue;
+        if (quotient != least && points(span) <= points(best_span)) continue;
         best = quotient;
         best_span = span;
     }
     if (!accept(best_span)) return as_it_is;
     if (e->kind == Kind::floor_divide) return arena_.integer(best);
-    return arena_.add(dividend, arena_.integer(-(best * divisor)));
+    return arena_.add(dividend, arena_.integer(-(divisor * best)));
 }
 
 Expr Decider::guarded(Expr e, std::vector<Expr> operands) {
@@ -337,7 +338,7 @@ RightSides right_sides(const Kernel& kernel, const PhaseGroup& group) {
 }
 
 Interior interior_along(const Kernel& kernel, const RightSides& sides, AxisId axis) {
-    const Size extent = greater(0, kernel.axis(axis).extent);
+    const Size extent = maximum(kernel.axis(axis).extent, 0);
     if (kernel.hint(axis) < choice_numbers::shortest_cut_axis) return {sides, 0, extent, false};
     Interior found = Decider(kernel, sides, axis).decide();
     return found.decides ? found : Interior{sides, 0, extent, false};

@@ -81,8 +81,7 @@ bool is_joined(const Kernel& kernel, TensorIndex index) {
     if (inner.extent.named() || inner.extent < 2 || inner.extent > farthest_neighbour || !inner.stride.same_as(1) ||
         !outer.stride.same_as(inner.extent))
         return false;
-    for (const BufferDimension* d : {&inner, &outer})
-        if (d->margin_before != 0 || d->margin_after != 0) return false;
+    if (inner.has_margins() || outer.has_margins()) return false;
     const std::vector<TensorAccess> accesses = accesses_of(kernel, index);
     // What a guarded read asks for outside of its row is inside of another one.
     const auto leaves_row = [&](const TensorAccess& access) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,9 @@ struct BufferDimension {
     Size extent = 1;
     Size stride = 1;
     Size margin_before = 0, margin_after = 0;  // readable elements holding `Tensor::filling`
+
+    // At some size of the class.
+    bool has_margins() const { return !margin_before.same_as(0) || !margin_after.same_as(0); }
 };
 
 struct KernelTensor {
@@ -116,10 +120,12 @@ struct Kernel {
     std::vector<KernelEquation> equations;  // in order
     std::vector<AxisId> common;             // T, outermost first: tasks are independent over it
     std::vector<StepBlocks> step_blocks;    // made by the schedule alone
+    std::map<std::string, int64_t> representatives;  // of the size classes of names in sizes, as hints are
 
     AxisId add_axis(Axis axis);  // before any expression is made: sums name axes in this order
     const Axis& axis(AxisId i) const { return arena->axis(i); }
     int64_t hint(AxisId i) const { return arena->hint(i); }
+    int64_t hint(const Size& size) const { return size.at(representatives); }
     const KernelTensor& tensor(TensorIndex i) const { return tensors[i]; }
     expr::ReadableTensor readable(TensorIndex i) const;  // without its margins
 };

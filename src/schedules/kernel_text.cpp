@@ -40,7 +40,7 @@ private:
         for (size_t d = 0; d < t.dimensions.size(); d++) {
             const BufferDimension& dimension = t.dimensions[d];
             text_ += (d ? ", " : "") + std::to_string(dimension.extent) + " stride " + std::to_string(dimension.stride);
-            if (dimension.margin_before || dimension.margin_after) {
+            if (dimension.has_margins()) {
                 text_ +=
                     " margin " + std::to_string(dimension.margin_before) + " " + std::to_string(dimension.margin_after);
             }

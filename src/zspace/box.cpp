@@ -58,8 +58,8 @@ bool overlap(const Box& a, const Box& b) {
 Box intersection(const Box& a, const Box& b) {
     Box result;
     for (size_t d = 0; d < a.rank(); d++) {
-        result.start.push_back(std::max(a.start[d], b.start[d]));
-        result.end.push_back(std::max(result.start[d], std::min(a.end[d], b.end[d])));
+        result.start.push_back(maximum(a.start[d], b.start[d]));
+        result.end.push_back(maximum(result.start[d], minimum(a.end[d], b.end[d])));
     }
     return result;
 }
@@ -68,8 +68,8 @@ Box hull(const Box& a, const Box& b) {
     if (a.is_empty() || b.is_empty()) return a.is_empty() ? b : a;
     Box result;
     for (size_t d = 0; d < a.rank(); d++) {
-        result.start.push_back(std::min(a.start[d], b.start[d]));
-        result.end.push_back(std::max(a.end[d], b.end[d]));
+        result.start.push_back(minimum(a.start[d], b.start[d]));
+        result.end.push_back(maximum(a.end[d], b.end[d]));
     }
     return result;
 }

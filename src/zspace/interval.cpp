@@ -58,8 +58,19 @@ bool is_less(const WideEnd& a, const WideEnd& b) {
     if ((!a.origin && !b.origin) || !fits(a.number) || !fits(b.number)) return a.number < b.number;
     return size_of(a) < size_of(b);
 }
-WideEnd lesser(const WideEnd& a, const WideEnd& b) { return is_less(b, a) ? b : a; }
-WideEnd greater(const WideEnd& a, const WideEnd& b) { return is_less(a, b) ? b : a; }
+// Which one of two ends that fit is an expression.
+WideEnd extreme(const WideEnd& a, const WideEnd& b, Size (*of)(const Size&, const Size&), bool first) {
+    const bool is_expression = (a.origin || b.origin) && fits(a.number) && fits(b.number);
+    if (!is_expression) return first ? a : b;
+    const Size result = of(size_of(a), size_of(b));
+    return {result.number(), result.origin()};
+}
+WideEnd lesser(const WideEnd& a, const WideEnd& b) {
+    return extreme(a, b, size_arithmetic::minimum, a.number <= b.number);
+}
+WideEnd greater(const WideEnd& a, const WideEnd& b) {
+    return extreme(a, b, size_arithmetic::maximum, a.number >= b.number);
+}
 
 // `b` is positive.
 WideEnd quotient(const WideEnd& a, const WideEnd& b) {

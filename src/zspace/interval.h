@@ -2,7 +2,6 @@
 // number may be anything, and nothing is known.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "zspace/size.h"
@@ -28,16 +27,16 @@ struct Interval {
 };
 
 inline Interval hull(const Interval& a, const Interval& b) {
-    return {std::min(a.low, b.low), std::max(a.high, b.high)};
+    return {heddle::minimum(a.low, b.low), heddle::maximum(a.high, b.high)};
 }
 inline Interval intersection(const Interval& a, const Interval& b) {
-    return {std::max(a.low, b.low), std::min(a.high, b.high)};
+    return {heddle::maximum(a.low, b.low), heddle::minimum(a.high, b.high)};
 }
 inline Interval minimum(const Interval& a, const Interval& b) {
-    return {std::min(a.low, b.low), std::min(a.high, b.high)};
+    return {heddle::minimum(a.low, b.low), heddle::minimum(a.high, b.high)};
 }
 inline Interval maximum(const Interval& a, const Interval& b) {
-    return {std::max(a.low, b.low), std::max(a.high, b.high)};
+    return {heddle::maximum(a.low, b.low), heddle::maximum(a.high, b.high)};
 }
 
 // Of operands that are not empty.

@@ -64,6 +64,17 @@ bool Size::equal_here(const Size& a, const Size& b) {
     return a.number_ == b.number_;
 }
 
+bool Size::always_equal(const Size& a, const Size& b) {
+    if (a.number_ != b.number_) return false;
+    if (a.origin_ == b.origin_ || !RecordingFacts::is_on()) return true;
+    const auto is_told = [](const Size& x, const Size& y) {
+        const OriginPointer difference = Origin::of(Origin::Kind::subtract, origin_of(x), origin_of(y));
+        if (difference->is_constant()) return difference->constant_value() == 0;
+        return RecordingFacts::is_known({difference, SizeFact::Relation::zero});
+    };
+    return is_told(a, b) || is_told(b, a);
+}
+
 bool Size::less_here(const Size& a, const Size& b) {
     const bool is_less = a.number_ < b.number_;
     if (!RecordingFacts::is_on() || is_limit(a) || is_limit(b)) return is_less;

@@ -27,9 +27,13 @@ std::string SizeFact::text() const {
     return size->text() + marks[static_cast<size_t>(relation)];
 }
 
-void SizeFacts::add(SizeFact fact) {
+bool SizeFacts::has(const SizeFact& fact) const {
     const auto [first, last] = known_.equal_range(fact.size);
-    if (std::any_of(first, last, [&](const auto& known) { return known.second == fact.relation; })) return;
+    return std::any_of(first, last, [&](const auto& known) { return known.second == fact.relation; });
+}
+
+void SizeFacts::add(SizeFact fact) {
+    if (has(fact)) return;
     known_.emplace(fact.size, fact.relation);
     list_.push_back(fact);
 }
@@ -42,6 +46,7 @@ const SizeFact* SizeFacts::broken_by(const std::map<std::string, int64_t>& names
 RecordingFacts::RecordingFacts(SizeFacts& facts) : facts_(facts), around_(innermost) { innermost = this; }
 RecordingFacts::~RecordingFacts() { innermost = around_; }
 bool RecordingFacts::is_on() { return innermost != nullptr; }
+bool RecordingFacts::is_known(const SizeFact& fact) { return innermost && innermost->facts_.has(fact); }
 PausedFacts::PausedFacts() : around_(innermost) { innermost = nullptr; }
 PausedFacts::~PausedFacts() { innermost = around_; }
 

@@ -26,6 +26,7 @@ class SizeFacts {
 public:
     void add(SizeFact fact);
     const std::vector<SizeFact>& list() const { return list_; }  // each once, as they came
+    bool has(const SizeFact& fact) const;
     // The first one that does not hold; null: all hold.
     const SizeFact* broken_by(const std::map<std::string, int64_t>& names) const;
 
@@ -43,6 +44,7 @@ public:
     RecordingFacts& operator=(const RecordingFacts&) = delete;
 
     static bool is_on();
+    static bool is_known(const SizeFact& fact);  // to the innermost one: it is told already
     static void tell(SizeFact fact);
 
 private:

@@ -16,7 +16,8 @@ using SizeNames = std::map<std::string, int64_t>;
 
 class SizedProgram {
 public:
-    explicit SizedProgram(uint64_t seed) : seed_(seed) {}
+    enum class Forms : uint8_t { common, of_class };  // the latter: also those whose plan was of fewer sizes than a class once
+    explicit SizedProgram(uint64_t seed, Forms forms = Forms::common) : seed_(seed), forms_(forms) {}
 
     // With what the sizes have decided; nothing where an operator rules them out.
     std::optional<Graph> at(const SizeNames& sizes) {
@@ -92,7 +93,10 @@ private:
         const int64_t steps = 2 + pick(7);
         for (int64_t i = 0; i < steps && fits_; i++) {
             if (pick(5) == 0) made.push_back(x);
-            x = image && rank(x) == 4 ? of_image(x) : of_rows(x);
+            if (forms_ == Forms::of_class && pick(2) == 0)
+                x = image && rank(x) == 4 ? of_odd_image(x) : with_ends(x);
+            else
+                x = image && rank(x) == 4 ? of_image(x) : of_rows(x);
         }
         made.push_back(x);
         return made;
@@ -131,6 +135,44 @@ private:
         }
         case 11: return apply("add", {x, of_shape(x)});
         default: return moved(x);
+        }
+    }
+
+    // Odd sizes are halved, and margins are of one element at some sizes.
+    TensorId of_odd_image(TensorId x) {
+        switch (pick(7)) {
+        case 0:
+        case 1: {
+            const int64_t out = either({3, 4, 16}), size = either({2, 3, 3, 5}), stride = either({2, 2, 3});
+            const TensorId w = weights({out, channels_, size, size});
+            channels_ = out;
+            return apply("conv", {x, w}, {{"pads", list({pick(2), pick(2), pick(3), pick(3)})}, {"strides", list({stride, either({1, stride})})}});
+        }
+        case 2:
+            return apply("conv", {x, weights({channels_, 1, 3, 3})},
+                         {{"group", one(channels_)}, {"pads", list({1, 1, 1, 1})}, {"strides", list({2, either({1, 2})})}});
+        case 3: return apply(pick(2) ? "max_pool" : "avg_pool", {x}, {{"kernel", list({2, 2})}, {"strides", list({2, 2})}, {"ceil_mode", one(pick(2))}});
+        case 4: {
+            const TensorId half = apply("resize_linear", {x}, {{"scales", reals({1, 1, 0.5, 0.5})}});
+            return pick(2) ? half : apply("resize_nearest", {half}, {{"scales", reals({1, 1, 2, 2})}});
+        }
+        case 5: return apply("reshape", {x, integers({0, 0, -1})});
+        default: return with_ends(x);
+        }
+    }
+
+    // As many as there are, up to a number in the middle of a class.
+    TensorId with_ends(TensorId x) {
+        const auto rank = static_cast<int64_t>(this->rank(x));
+        if (rank == 0) return apply("relu", {x});
+        const int64_t axis = rank > 2 ? rank - 1 - pick(2) : pick(rank);
+        const auto part = [&](TensorId from) {
+            return apply("slice", {from}, {{"starts", list({either({0, 2, -24, -40, 18})})}, {"ends", list({either({20, 30, 48, -18, 1000000})})}, {"axes", list({axis})}});
+        };
+        switch (pick(4)) {
+        case 0: return apply("concat", {{std::vector{part(x), part(x)}}}, {{"axis", one(axis)}});
+        case 1: return apply("concat", {{std::vector{x, part(x)}}}, {{"axis", one(axis)}});
+        default: return part(x);
         }
     }
 
@@ -216,6 +258,7 @@ private:
     }
 
     uint64_t seed_;
+    Forms forms_;
     std::mt19937_64 random_;
     Session* session_ = nullptr;
     Size n_, m_;

