@@ -50,24 +50,14 @@ private:
         return all;
     }
 
-    // Its open dimensions end where they begin, and then as far as there is a plan.
     Interface& interface_of(int64_t tag) {
         const auto known = std::ranges::find(made_, tag, &Interface::tag);
         if (known != made_.end()) return *known;
-        Interface& made = made_.emplace_back();
-        made.tag = tag;
-        made.dimensions = dimensions_;
-        for (Dimension& dimension : made.dimensions) {
+        made_.push_back({.tag = tag, .dimensions = dimensions_, .inputs = {}, .outputs = {}});
+        // Open ones are as long as there is a plan.
+        for (Dimension& dimension : made_.back().dimensions)
             if (dimension.is_open) dimension.to = dimension.from;
-        }
-        return made;
-    }
-
-    static void reach(Interface& interface, const SizeDomain& domain) {
-        for (size_t d = 0; d < interface.dimensions.size(); d++) {
-            Dimension& dimension = interface.dimensions[d];
-            if (dimension.is_open) dimension.to = std::max(dimension.to, domain.ranges[d].most);
-        }
+        return made_.back();
     }
 
     Result<MadePlan> made_for(const Graph& graph, const Target& target) {
@@ -101,7 +91,11 @@ private:
         Interface& interface = interface_of(graph->tag);
         if (auto taken = take_arguments(interface, made[0].plan); !taken) return fail(std::move(taken.error()));
         auto domain = request_.take(dimensions_, domain_of(facts, dimensions_, fixed_), std::move(made));
-        if (domain) reach(interface, *domain);
+        if (!domain) return domain;
+        for (size_t d = 0; d < dimensions_.size(); d++) {
+            Dimension& dimension = interface.dimensions[d];
+            if (dimension.is_open) dimension.to = std::max(dimension.to, domain->ranges[d].most);
+        }
         return domain;
     }
 
@@ -181,8 +175,14 @@ private:
 
 }  // namespace
 
-Result<std::vector<Interface>> make_plans(const PlansRequest& request, const Preparing& preparing) {
+Result<std::vector<Interface>> make_tagged_plans(const PlansRequest& request, const Preparing& preparing) {
     return PlansMaker(request, preparing).make();
+}
+
+Result<Interface> make_plans(const PlansRequest& request, const Preparing& preparing) {
+    auto interfaces = make_tagged_plans(request, preparing);
+    if (!interfaces) return fail(std::move(interfaces.error()));
+    return std::move(interfaces->front());
 }
 
 }  // namespace heddle::artefact

@@ -28,9 +28,9 @@ struct Argument {
     std::optional<TensorData> value;  // of an input, as reals: the program holds for this one alone
 };
 
-// What holds of all plans together whose graphs have one tag.
+// What holds of all plans together.
 struct Interface {
-    int64_t tag = 0;
+    int64_t tag = 0;                    // of their graphs
     std::vector<Dimension> dimensions;  // that stay open
     std::vector<Argument> inputs, outputs;
 };
@@ -66,9 +66,11 @@ struct PlansRequest {
     TakePlans take;                // given a plan of each target
 };
 
-// Asks for plans until all sizes have one. Graphs of other tags have an interface of their own, in the order in which the tags
-// came; none: all sizes are left out. Codes: those of the graph, of planning, of `take` and of `cover`;
+// Asks for plans until all sizes have one. Codes: those of the graph, of planning, of `take` and of `cover`;
 // artefact.dimension (none of the inputs has it, or one has an expression for a size), support.cancelled.
-Result<std::vector<Interface>> make_plans(const PlansRequest& request, const Preparing& preparing);
+Result<Interface> make_plans(const PlansRequest& request, const Preparing& preparing);
+// Graphs of other tags have interfaces of their own, in the order in which their tags came: together their plans hold for
+// all sizes. None: all are left out.
+Result<std::vector<Interface>> make_tagged_plans(const PlansRequest& request, const Preparing& preparing);
 
 }  // namespace heddle::artefact

@@ -134,9 +134,8 @@ private:
 // Groups of all variants, as plans come.
 class ProgramMaker {
 public:
-    ProgramMaker(const ProgramRequest& request, int64_t tag) : kernel_of_(request.targets.size()) {
+    explicit ProgramMaker(const ProgramRequest& request) : kernel_of_(request.targets.size()) {
         program_.name = request.name;
-        program_.tag = tag;
         for (const Target& target : request.targets) program_.variants.push_back({.target = target});
     }
 
@@ -148,9 +147,8 @@ public:
         }
     }
 
-    int64_t tag() const { return program_.tag; }
-
     Program made(Interface interface) {
+        program_.tag = interface.tag;
         program_.dimensions = std::move(interface.dimensions);
         program_.inputs = std::move(interface.inputs);
         program_.outputs = std::move(interface.outputs);
@@ -169,24 +167,21 @@ Result<std::vector<Program>> make_programs(const ProgramRequest& request) {
     ThreadPool pool(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
     runtime::KernelCache kernels(std::make_shared<backends::LlvmBackend>());
     runtime::PreparedStore store;
-    std::vector<ProgramMaker> makers;  // in the order of interfaces
+    std::map<int64_t, ProgramMaker> makers;  // by tag
     const auto take = [&](const std::vector<Dimension>& open, SizeDomain domain,
                           std::vector<MadePlan> plans) -> Result<SizeDomain> {
-        const int64_t tag = plans[0].plan.tag;
-        auto maker = std::ranges::find(makers, tag, &ProgramMaker::tag);
-        if (maker == makers.end()) maker = makers.emplace(maker, request, tag);
-        maker->add(open, domain, plans);
+        makers.try_emplace(plans[0].plan.tag, request).first->second.add(open, domain, plans);
         return domain;
     };
-    auto interfaces = make_plans({.dimensions = request.dimensions,
-                                  .targets = request.targets,
-                                  .graph = request.graph,
-                                  .progress = request.progress,
-                                  .take = take},
-                                 {host, pool, kernels, store});
+    auto interfaces = make_tagged_plans({.dimensions = request.dimensions,
+                                         .targets = request.targets,
+                                         .graph = request.graph,
+                                         .progress = request.progress,
+                                         .take = take},
+                                        {host, pool, kernels, store});
     if (!interfaces) return fail(std::move(interfaces.error()));
     std::vector<Program> programs;
-    for (size_t i = 0; i < makers.size(); i++) programs.push_back(makers[i].made(std::move((*interfaces)[i])));
+    for (Interface& interface : *interfaces) programs.push_back(makers.at(interface.tag).made(std::move(interface)));
     return programs;
 }
 

@@ -134,7 +134,7 @@ Result<void> compile_webgpu(const CompileOptions& options) {
     const auto engine = open_engine(options.threads, options.cache);
     const auto progress = progress_on_terminal();
     PageMaker maker(options, *exported);
-    auto interfaces = artefact::make_plans(
+    auto interface = artefact::make_plans(
         {.dimensions = std::move(*dimensions),
          .targets = {*target},
          .graph = [&](const artefact::SizeNames& sizes) { return maker.graph(sizes); },
@@ -144,8 +144,8 @@ Result<void> compile_webgpu(const CompileOptions& options) {
              return maker.take(open, std::move(domain), std::move(plans.front()));
          }},
         {engine->target, *engine->pool, *engine->kernels, *engine->prepared});
-    if (!interfaces) return fail(std::move(interfaces.error()));
-    const webgpu::Package package = maker.package(std::move(interfaces->front()));
+    if (!interface) return fail(std::move(interface.error()));
+    const webgpu::Package package = maker.package(std::move(*interface));
     if (auto sound = webgpu::verify(package); !sound) return fail(std::move(sound.error()));
     auto files = webgpu::write_package(package, maker.checks(), exported->name(), options.folder);
     if (!files) return fail(std::move(files.error()));

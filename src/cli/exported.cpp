@@ -40,11 +40,6 @@ void Exported::name(std::vector<artefact::Argument>& inputs, std::vector<artefac
     for (size_t i = 0; i < outputs.size(); i++) outputs[i].name = output_names_[i];
 }
 
-const onnx::OnnxModel* Exported::staged() const {
-    const bool is_plain = given_.empty() && options_.rules.empty() && options_.emit == "library" && options_.weights != "beside";
-    return is_plain ? model_.get() : nullptr;
-}
-
 std::string Exported::name() const {
     if (!options_.name.empty()) return options_.name;
     return options_.model.empty() ? "program" : std::filesystem::path(options_.model).stem().string();

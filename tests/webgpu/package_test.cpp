@@ -84,7 +84,7 @@ Result<Package> package_for(const artefact::Dimension& n, const std::string& cal
          }},
         {host, pool, kernels, store});
     if (!interface) return fail(interface.error());
-    return packager.made(std::move(interface->front()));
+    return packager.made(std::move(*interface));
 }
 
 Package sound(const Graph& graph, const plan::PlanOptions& options = {}) {
