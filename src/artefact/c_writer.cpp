@@ -229,9 +229,9 @@ private:
         arrays.push_back(shared("int32_t", lists));
         arrays.push_back(shared("int32_t", rows.numbers()));
         arrays.push_back(shared("int64_t", rows.constants()));
-        groups_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}}},\n", fmt::join(arrays, ", "),
-                               group.facts.size(), group.steps.steps().size(), group.first_steps,
-                               rows.numbers().size(), group.launches.size(), workspace, scratch);
+        groups_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}}},\n", fmt::join(arrays, ", "), group.facts.size(),
+                               group.steps.steps().size(), group.first_steps, rows.numbers().size(),
+                               group.launches.size(), workspace, scratch);
     }
 
     void add_values() {
@@ -279,8 +279,8 @@ private:
             groups_.clear();
             for (size_t g = 0; g < count; g++) add_group(v, g);
             text_ += fmt::format("static const heddle_group heddle_groups_{}[] = {{\n{}}};\n", v, groups_);
-            rows += fmt::format("    {{heddle_runs_here_{0}, heddle_kernels_{0}, heddle_groups_{0}, {1}}},\n", v,
-                                count);
+            rows +=
+                fmt::format("    {{heddle_runs_here_{0}, heddle_kernels_{0}, heddle_groups_{0}, {1}}},\n", v, count);
         }
         text_ += fmt::format("static const heddle_variant heddle_variants[] = {{\n{}}};\n", rows);
     }
@@ -320,42 +320,68 @@ std::string argument_lines(const char* what, const std::vector<Argument>& argume
 
 }  // namespace
 
-std::string dlpack_type_text(DType dtype) {
+std::string dlpack_type_text(DType dtype) { return fmt::format("{{{}, 1}}", dlpack_code_text(dtype)); }
+
+std::string dlpack_code_text(DType dtype) {
     const DlpackType type = dlpack_type(dtype);
-    return fmt::format("{{{}, {}, 1}}", type.code, type.bits);
+    return fmt::format("{}, {}", type.code, type.bits);
 }
 
-Result<DriverTexts> read_driver(const std::string& folder) {
+std::string integers_text(const std::string& type, const std::string& name, const std::vector<int64_t>& rows) {
+    std::string text;
+    add_integers(text, type, name, rows);
+    return text;
+}
+
+namespace {
+
+Result<DriverTexts> read_texts(const std::string& folder,
+                               const std::vector<std::pair<const char*, std::string DriverTexts::*>>& files) {
     constexpr int64_t most = 1 << 20;
     DriverTexts texts;
-    for (auto [name, text] : {std::pair("heddle_program.h", &texts.header),
-                              std::pair("heddle_program.c", &texts.program), std::pair("heddle_math.h", &texts.math)}) {
+    for (const auto& [name, text] : files) {
         auto read = read_file(fmt::format("{}/{}", folder, name), most);
         if (!read) return fail(std::move(read.error()));
-        *text = std::move(*read);
+        texts.*text = std::move(*read);
     }
     return texts;
+}
+
+}  // namespace
+
+Result<DriverTexts> read_driver(const std::string& folder) {
+    return read_texts(folder, {{"heddle_program.h", &DriverTexts::header},
+                               {"heddle_program.c", &DriverTexts::program},
+                               {"heddle_math.h", &DriverTexts::math}});
+}
+
+Result<DriverTexts> read_step_driver(const std::string& folder) {
+    return read_texts(folder, {{"heddle_steps.h", &DriverTexts::header}, {"heddle_steps.c", &DriverTexts::program}});
 }
 
 std::string kernel_name(const Program& program, size_t variant, size_t kernel) {
     return fmt::format("{}_kernel_{}_{}", program.name, variant, kernel);
 }
 
-std::string header_text(const Program& program, const DriverTexts& texts) {
+std::string arguments_text(const Program& program) {
     std::string dimensions;
     for (const Dimension& dimension : program.dimensions)
         dimensions += fmt::format(" * {} from {} to {} by {}\n", in_comment(dimension.name), dimension.from,
                                   dimension.to, dimension.step);
+    return fmt::format("/* The program '{}'.\n{}{}{} */\n", program.name, argument_lines("input", program.inputs),
+                       argument_lines("output", program.outputs), dimensions);
+}
+
+std::string header_text(const Program& program, const DriverTexts& texts) {
     return fmt::format(
-        "{0}\n/* The program '{1}'.\n{2}{3}{4} */\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n"
+        "{0}\n{2}#ifdef __cplusplus\nextern \"C\" {{\n#endif\n"
         "/* Writes the output's sizes to `shape`, for the inputs of the call; its rank. */\n"
         "int32_t {1}_output_shape(heddle_call* call, int32_t output, int64_t* shape);\n"
         "/* That a run needs, for the inputs and workers of the call. */\n"
         "int64_t {1}_workspace_bytes(heddle_call* call);\n"
         "int32_t {1}_run(heddle_call* call);\n"
         "#ifdef __cplusplus\n}}\n#endif\n",
-        texts.header, program.name, argument_lines("input", program.inputs), argument_lines("output", program.outputs),
-        dimensions);
+        texts.header, program.name, arguments_text(program));
 }
 
 std::string c_text(const Program& program, const DriverTexts& texts, const CWriterOptions& options) {

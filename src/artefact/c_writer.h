@@ -17,6 +17,8 @@ struct DriverTexts {
 
 // Of the folder that has them. Codes of reading files.
 Result<DriverTexts> read_driver(const std::string& folder);
+// The same of what runs programs in steps: heddle_steps.h and heddle_steps.c.
+Result<DriverTexts> read_step_driver(const std::string& folder);
 
 enum class WeightsIn : uint8_t {
     text,      // numbers in the C file
@@ -33,8 +35,13 @@ struct CWriterOptions {
 // A text, an integer and words of a comment as C has them.
 std::string quoted(const std::string& text);
 std::string in_comment(std::string text);
-// The element type as DLPack has it, "{2, 32, 1}".
+// The element type as DLPack has it, "{2, 32, 1}"; code and bits alone, "2, 32".
 std::string dlpack_type_text(DType dtype);
+std::string dlpack_code_text(DType dtype);
+// "int32_t NAME[] = {...};" of C.
+std::string integers_text(const std::string& type, const std::string& name, const std::vector<int64_t>& rows);
+// What is said of a program's arguments and dimensions in its header.
+std::string arguments_text(const Program& program);
 
 // The name of a kernel's function.
 std::string kernel_name(const Program& program, size_t variant, size_t kernel);

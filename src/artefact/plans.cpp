@@ -25,17 +25,16 @@ class PlansMaker {
 public:
     PlansMaker(const PlansRequest& request, const Preparing& preparing) : request_(request), preparing_(preparing) {}
 
-    Result<Interface> make() {
+    Result<std::vector<Interface>> make() {
         for (const Dimension& dimension : request_.dimensions) {
             if (dimension.count() > 1)
-                made_.dimensions.push_back(dimension);
+                dimensions_.push_back(dimension);
             else
                 fixed_[dimension.name] = dimension.from;
         }
         if (request_.progress) request_.progress->begin(Stage::plan, classes() * std::ssize(request_.targets));
-        auto all = cover(made_.dimensions, fixed_, [&](const SizeNames& sizes) { return plans_for(sizes); });
+        auto all = cover(dimensions_, fixed_, [&](const SizeNames& sizes) { return plans_for(sizes); });
         if (!all) return fail(std::move(all.error()));
-        end_dimensions();
         return std::move(made_);
     }
 
@@ -43,7 +42,7 @@ private:
     // Of all dimensions together: about as many plans are made.
     int64_t classes() const {
         int64_t all = 1;
-        for (const Dimension& dimension : made_.dimensions) {
+        for (const Dimension& dimension : dimensions_) {
             int64_t own = 0;
             for (int64_t size = dimension.from; size <= dimension.to; size = size_class(size).most + 1) own++;
             all = std::min<int64_t>(all * own, 1 << 20);
@@ -51,12 +50,14 @@ private:
         return all;
     }
 
-    // Open ones are as long as there is a plan.
-    void end_dimensions() {
-        for (size_t d = 0; d < made_.dimensions.size(); d++) {
-            Dimension& dimension = made_.dimensions[d];
-            if (dimension.is_open) dimension.to = std::max(dimension.from, most_[d]);
-        }
+    Interface& interface_of(int64_t tag) {
+        const auto known = std::ranges::find(made_, tag, &Interface::tag);
+        if (known != made_.end()) return *known;
+        made_.push_back({.tag = tag, .dimensions = dimensions_, .inputs = {}, .outputs = {}});
+        // Open ones are as long as there is a plan.
+        for (Dimension& dimension : made_.back().dimensions)
+            if (dimension.is_open) dimension.to = dimension.from;
+        return made_.back();
     }
 
     Result<MadePlan> made_for(const Graph& graph, const Target& target) {
@@ -73,6 +74,7 @@ private:
     Result<SizeDomain> plans_for(const SizeNames& sizes) {
         auto graph = request_.graph(sizes);
         if (!graph) return fail(std::move(graph.error()));
+        if (graph->tag == left_out_tag) return domain_of(graph->facts->list(), dimensions_, fixed_);
         if (auto fine = plan::check_placements(*graph); !fine) return fail(std::move(fine.error()));
         std::vector<MadePlan> made;
         std::vector<SizeFact> facts;
@@ -86,11 +88,14 @@ private:
             one->plan.names.insert(sizes.begin(), sizes.end());
             made.push_back(std::move(*one));
         }
-        if (auto taken = take_arguments(made[0].plan); !taken) return fail(std::move(taken.error()));
-        auto domain = request_.take(made_.dimensions, domain_of(facts, made_.dimensions, fixed_), std::move(made));
+        Interface& interface = interface_of(graph->tag);
+        if (auto taken = take_arguments(interface, made[0].plan); !taken) return fail(std::move(taken.error()));
+        auto domain = request_.take(dimensions_, domain_of(facts, dimensions_, fixed_), std::move(made));
         if (!domain) return domain;
-        most_.resize(made_.dimensions.size());
-        for (size_t d = 0; d < most_.size(); d++) most_[d] = std::max(most_[d], domain->ranges[d].most);
+        for (size_t d = 0; d < dimensions_.size(); d++) {
+            Dimension& dimension = interface.dimensions[d];
+            if (dimension.is_open) dimension.to = std::max(dimension.to, domain->ranges[d].most);
+        }
         return domain;
     }
 
@@ -108,14 +113,14 @@ private:
     }
 
     // As the first plan says them; how outputs' sizes follow from the dimensions, where one says it.
-    Result<void> take_arguments(const plan::Plan& plan) {
-        if (!made_.inputs.empty() || !made_.outputs.empty()) {
-            name_sizes(plan);
+    Result<void> take_arguments(Interface& made, const plan::Plan& plan) const {
+        if (!made.inputs.empty() || !made.outputs.empty()) {
+            name_sizes(made, plan);
             return {};
         }
         std::set<std::string> bound;
         for (size_t i = 0; i < plan.input_types.size(); i++) {
-            Argument& input = made_.inputs.emplace_back(argument_of(plan.input_names[i], plan.input_types[i]));
+            Argument& input = made.inputs.emplace_back(argument_of(plan.input_names[i], plan.input_types[i]));
             if (const auto value = plan.decided.find(static_cast<int32_t>(i)); value != plan.decided.end())
                 input.value = value->second;
             for (const Size& size : plan.input_types[i].shape) {
@@ -128,9 +133,9 @@ private:
             }
         }
         for (size_t i = 0; i < plan.output_types.size(); i++)
-            made_.outputs.push_back(argument_of(plan.output_names[i], plan.output_types[i]));
-        name_sizes(plan);
-        for (const Dimension& dimension : made_.dimensions) {
+            made.outputs.push_back(argument_of(plan.output_names[i], plan.output_types[i]));
+        name_sizes(made, plan);
+        for (const Dimension& dimension : dimensions_) {
             if (!bound.contains(dimension.name)) return not_open(dimension.name, "none");
         }
         return {};
@@ -140,18 +145,17 @@ private:
     Result<int32_t> axis_of(const Size& size, const Argument& input) const {
         if (!size.origin()) return -1;
         const std::string text = size.origin()->text();
-        const std::vector<Dimension>& dimensions = made_.dimensions;
-        const auto found = std::ranges::find(dimensions, text, &Dimension::name);
-        if (found != dimensions.end()) return static_cast<int32_t>(found - dimensions.begin());
+        const auto found = std::ranges::find(dimensions_, text, &Dimension::name);
+        if (found != dimensions_.end()) return static_cast<int32_t>(found - dimensions_.begin());
         if (!depends_on_dimensions(size)) return -1;
         return not_open(text, fmt::format("'{}' of input '{}'", text, input.name));
     }
 
-    void name_sizes(const plan::Plan& plan) {
-        for (size_t o = 0; o < made_.outputs.size(); o++) {
+    void name_sizes(Interface& made, const plan::Plan& plan) const {
+        for (size_t o = 0; o < made.outputs.size(); o++) {
             const std::vector<Size>& shape = plan.output_types[o].shape;
             for (size_t d = 0; d < shape.size(); d++) {
-                if (depends_on_dimensions(shape[d])) made_.outputs[o].sizes[d] = shape[d].text();
+                if (depends_on_dimensions(shape[d])) made.outputs[o].sizes[d] = shape[d].text();
             }
         }
     }
@@ -164,15 +168,21 @@ private:
 
     const PlansRequest& request_;
     const Preparing& preparing_;
-    Interface made_;
+    std::vector<Dimension> dimensions_;  // that stay open
     SizeNames fixed_;
-    std::vector<int64_t> most_;  // by dimension: for which there is a plan
+    std::vector<Interface> made_;
 };
 
 }  // namespace
 
-Result<Interface> make_plans(const PlansRequest& request, const Preparing& preparing) {
+Result<std::vector<Interface>> make_tagged_plans(const PlansRequest& request, const Preparing& preparing) {
     return PlansMaker(request, preparing).make();
+}
+
+Result<Interface> make_plans(const PlansRequest& request, const Preparing& preparing) {
+    auto interfaces = make_tagged_plans(request, preparing);
+    if (!interfaces) return fail(std::move(interfaces.error()));
+    return std::move(interfaces->front());
 }
 
 }  // namespace heddle::artefact

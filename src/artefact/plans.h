@@ -30,6 +30,7 @@ struct Argument {
 
 // What holds of all plans together.
 struct Interface {
+    int64_t tag = 0;                    // of their graphs
     std::vector<Dimension> dimensions;  // that stay open
     std::vector<Argument> inputs, outputs;
 };
@@ -38,6 +39,9 @@ struct MadePlan {
     plan::Plan plan;  // whose names are all dimensions, those of one size too
     std::vector<runtime::Block> prepared;
 };
+
+// The tag of a graph that says for which sizes there is none: by its facts.
+inline constexpr int64_t left_out_tag = -1;
 
 // The program for such sizes.
 using GraphAt = std::function<Result<Graph>(const SizeNames& sizes)>;
@@ -65,5 +69,8 @@ struct PlansRequest {
 // Asks for plans until all sizes have one. Codes: those of the graph, of planning, of `take` and of `cover`;
 // artefact.dimension (none of the inputs has it, or one has an expression for a size), support.cancelled.
 Result<Interface> make_plans(const PlansRequest& request, const Preparing& preparing);
+// Graphs of other tags have interfaces of their own, in the order in which their tags came: together their plans hold for
+// all sizes. None: all are left out.
+Result<std::vector<Interface>> make_tagged_plans(const PlansRequest& request, const Preparing& preparing);
 
 }  // namespace heddle::artefact

@@ -148,6 +148,7 @@ public:
     }
 
     Program made(Interface interface) {
+        program_.tag = interface.tag;
         program_.dimensions = std::move(interface.dimensions);
         program_.inputs = std::move(interface.inputs);
         program_.outputs = std::move(interface.outputs);
@@ -161,25 +162,33 @@ private:
 
 }  // namespace
 
-Result<Program> make_program(const ProgramRequest& request) {
+Result<std::vector<Program>> make_programs(const ProgramRequest& request) {
     const Target host = detect_host();
     ThreadPool pool(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
     runtime::KernelCache kernels(std::make_shared<backends::LlvmBackend>());
     runtime::PreparedStore store;
-    ProgramMaker maker(request);
+    std::map<int64_t, ProgramMaker> makers;  // by tag
     const auto take = [&](const std::vector<Dimension>& open, SizeDomain domain,
                           std::vector<MadePlan> plans) -> Result<SizeDomain> {
-        maker.add(open, domain, plans);
+        makers.try_emplace(plans[0].plan.tag, request).first->second.add(open, domain, plans);
         return domain;
     };
-    auto interface = make_plans({.dimensions = request.dimensions,
-                                 .targets = request.targets,
-                                 .graph = request.graph,
-                                 .progress = request.progress,
-                                 .take = take},
-                                {host, pool, kernels, store});
-    if (!interface) return fail(std::move(interface.error()));
-    return maker.made(std::move(*interface));
+    auto interfaces = make_tagged_plans({.dimensions = request.dimensions,
+                                         .targets = request.targets,
+                                         .graph = request.graph,
+                                         .progress = request.progress,
+                                         .take = take},
+                                        {host, pool, kernels, store});
+    if (!interfaces) return fail(std::move(interfaces.error()));
+    std::vector<Program> programs;
+    for (Interface& interface : *interfaces) programs.push_back(makers.at(interface.tag).made(std::move(interface)));
+    return programs;
+}
+
+Result<Program> make_program(const ProgramRequest& request) {
+    auto programs = make_programs(request);
+    if (!programs) return fail(std::move(programs.error()));
+    return std::move(programs->front());
 }
 
 }  // namespace heddle::artefact

@@ -65,7 +65,8 @@ struct Variant {
 };
 
 struct Program {
-    std::string name;  // an identifier of C
+    std::string name;                   // an identifier of C
+    int64_t tag = 0;                    // of its graphs
     std::vector<Dimension> dimensions;  // that stay open
     std::vector<Argument> inputs, outputs;
     std::vector<Variant> variants;
@@ -82,5 +83,8 @@ struct ProgramRequest {
 
 // Makes as many plans as all sizes need, and weights ready on this machine. Codes: those of make_plans.
 Result<Program> make_program(const ProgramRequest& request);
+// Graphs of other tags are other programs of the same dimensions: together they hold for all sizes. In the order in which
+// their tags came; none: all sizes are left out.
+Result<std::vector<Program>> make_programs(const ProgramRequest& request);
 
 }  // namespace heddle::artefact

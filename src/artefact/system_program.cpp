@@ -7,11 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "artefact/c_compiler.h"
 #include "artefact/c_writer.h"
+#include "artefact/linked_parts.h"
 #include "artefact/workshop.h"
 #include "inference/build_info.h"
-#include "support/file.h"
 
 namespace heddle::artefact {
 namespace {
@@ -148,66 +147,27 @@ public:
         if (!driver) return fail(std::move(driver.error()));
         if (auto open = workshop_.open(folder_); !open) return fail(std::move(open.error()));
         for (const SystemPart& part : program_.parts) {
-            if (auto done = write_part(part); !done) return fail(std::move(done.error()));
+            if (auto done = linked_.add(part.program, part.emit, part.flags); !done)
+                return fail(std::move(done.error()));
         }
-        Program shell{
-            .name = program_.name, .dimensions = program_.dimensions, .inputs = program_.inputs, .outputs = program_.outputs};
-        if (auto done = add(program_.name + ".h", header_text(shell, *driver)); !done)
+        Program shell{.name = program_.name,
+                      .dimensions = program_.dimensions,
+                      .inputs = program_.inputs,
+                      .outputs = program_.outputs};
+        if (auto done = linked_.add_text(program_.name + ".h", header_text(shell, *driver)); !done)
             return fail(std::move(done.error()));
-        if (auto done = add(program_.name + ".c", host_text(program_)); !done) return fail(std::move(done.error()));
-        if (auto done = link(); !done) return fail(std::move(done.error()));
+        if (auto done = linked_.add_text(program_.name + ".c", host_text(program_)); !done)
+            return fail(std::move(done.error()));
+        if (auto done = linked_.link(program_.name); !done) return fail(std::move(done.error()));
         if (auto done = add_manifest(); !done) return fail(std::move(done.error()));
-        if (auto moved = workshop_.move_all(made_); !moved) return fail(std::move(moved.error()));
+        if (auto moved = workshop_.move_all(linked_.made()); !moved) return fail(std::move(moved.error()));
         return std::move(files_);
     }
 
 private:
-    Result<void> add(const std::string& name, const std::string& text) {
-        made_.push_back(name);
-        return write_file(workshop_.file(name), text);
-    }
-
-    // Its header and its code; a C compiler makes an object of C.
-    Result<void> write_part(const SystemPart& part) {
-        ArtefactOptions options = options_;
-        options.emit = part.emit;
-        options.weights_beside = false;
-        const std::string& name = part.program.name;
-        auto files = write_artefact(part.program, workshop_.path(), options);
-        if (!files) return fail(std::move(files.error()));
-        made_.push_back(name + ".h");
-        made_.push_back(name + (part.emit == Emit::c ? ".c" : ".o"));
-        if (part.emit != Emit::c) {
-            objects_.push_back(workshop_.file(name + ".o"));
-            return {};
-        }
-        std::vector<std::string> command{options_.compiler};
-        command.insert(command.end(), part.flags.begin(), part.flags.end());
-        command.insert(command.end(), options_.flags.begin(), options_.flags.end());
-        objects_.push_back(workshop_.file(name + ".c.o"));
-        for (const char* flag : {"-std=gnu11", "-fPIC", "-w", "-fvisibility=hidden", "-c"}) command.push_back(flag);
-        command.insert(command.end(), {workshop_.file(name + ".c"), "-o", objects_.back()});
-        return run_c_compiler(command, name + ".c");
-    }
-
-    Result<void> link() {
-        const std::string made = "lib" + program_.name + ".so";
-        std::vector<std::string> command{options_.compiler};
-        command.insert(command.end(), options_.flags.begin(), options_.flags.end());
-        for (const char* flag : {"-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-builtin", "-shared",
-                                 "-nostdlib", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-s"})
-            command.push_back(flag);
-        command.insert(command.end(),
-                       {"-Wl,-soname," + made, "-I" + workshop_.path(), workshop_.file(program_.name + ".c")});
-        command.insert(command.end(), objects_.begin(), objects_.end());
-        command.insert(command.end(), {"-o", workshop_.file(made), "-lgcc"});
-        made_.push_back(made);
-        return run_c_compiler(command, made);
-    }
-
     Result<void> add_manifest() {
         using Json = nlohmann::ordered_json;
-        auto digest = workshop_.digest_of(made_);
+        auto digest = workshop_.digest_of(linked_.made());
         if (!digest) return fail(std::move(digest.error()));
         Json parts = Json::array(), files = Json::array();
         for (const SystemPart& part : program_.parts) {
@@ -224,7 +184,7 @@ private:
             files_.push_back({(folder_ / name).string(), bytes});
             return Json{{"name", name}, {"bytes", bytes}};
         };
-        for (const std::string& name : made_) files.push_back(file_of(name));
+        for (const std::string& name : linked_.made()) files.push_back(file_of(name));
         const Json json = {{"format", "heddle.system_artefact/1"},
                            {"heddle", inference::build_info().version},
                            {"name", program_.name},
@@ -232,7 +192,7 @@ private:
                            {"parts", std::move(parts)},
                            {"files", std::move(files)},
                            {"digest", *digest}};
-        if (auto done = add(program_.name + ".json", json.dump(2) + "\n"); !done) return done;
+        if (auto done = linked_.add_text(program_.name + ".json", json.dump(2) + "\n"); !done) return done;
         file_of(program_.name + ".json");
         return {};
     }
@@ -241,7 +201,7 @@ private:
     const std::filesystem::path folder_;
     const ArtefactOptions& options_;
     Workshop workshop_;
-    std::vector<std::string> made_, objects_;
+    LinkedParts linked_{workshop_, options_};
     std::vector<WrittenFile> files_;
 };
 

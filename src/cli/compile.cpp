@@ -9,11 +9,13 @@
 
 #include "artefact/artefact.h"
 #include "artefact/program.h"
+#include "artefact/step_program.h"
 #include "artefact/system_program.h"
 #include "cli/compile_webgpu.h"
 #include "cli/exported.h"
 #include "cli/progress_line.h"
 #include "cli/support.h"
+#include "inference/staged_model.h"
 #include "support/child_process.h"
 #include "target/facts.h"
 #include "target/hosts.h"
@@ -127,6 +129,32 @@ Result<void> compile_for_system(const CompileOptions& options, Exported& exporte
     return {};
 }
 
+// Whether sizes, branches or trip counts follow from data, of inputs also.
+bool has_steps(const Diagnostics& problems) {
+    return inference::needs_stages(problems) || std::ranges::any_of(problems, [](const Diagnostic& problem) {
+               return std::ranges::any_of(problem.params, [](const auto& param) { return param.first == "waits_for"; });
+           });
+}
+
+// A model of which that is so.
+Result<void> compile_in_steps(const CompileOptions& options, const onnx::OnnxModel& model, const Library& library,
+                              artefact::ProgramRequest request, const artefact::ArtefactOptions& made) {
+    auto program = artefact::make_step_program({.name = request.name,
+                                                .model = model,
+                                                .library = library,
+                                                .dimensions = std::move(request.dimensions),
+                                                .targets = std::move(request.targets),
+                                                .progress = request.progress});
+    if (!program) return fail(std::move(program.error()));
+    auto files = artefact::write_step_artefact(*program, options.folder, made);
+    if (!files) return fail(std::move(files.error()));
+    request.progress->finish();
+    if (!options.common.json)
+        fmt::print("{}: {} steps, {} parts\n", program->name, program->steps.size(), program->parts.size());
+    print_files(*files, {.name = program->name}, options.common);
+    return {};
+}
+
 Result<void> compile(const CompileOptions& options) {
     if (std::ranges::any_of(options.targets, is_webgpu)) return compile_webgpu(options);
     auto library = open_libraries(options.common);
@@ -141,15 +169,18 @@ Result<void> compile(const CompileOptions& options) {
     const auto compiler = compiler_for(options, *targets);
     if (!compiler) return fail(compiler.error());
     const auto progress = progress_on_terminal();
-    auto program = artefact::make_program(
-        {.name = artefact::identifier_of(exported->name()),
-         .dimensions = std::move(*dimensions),
-         .targets = std::move(*targets),
-         .graph = [&](const std::map<std::string, int64_t>& sizes) { return exported->graph(sizes); },
-         .progress = progress.get()});
+    const artefact::ProgramRequest request{
+        .name = artefact::identifier_of(exported->name()),
+        .dimensions = std::move(*dimensions),
+        .targets = std::move(*targets),
+        .graph = [&](const std::map<std::string, int64_t>& sizes) { return exported->graph(sizes); },
+        .progress = progress.get()};
+    artefact::ArtefactOptions made = artefact_options(options, *compiler, *progress);
+    auto program = artefact::make_program(request);
+    if (!program && exported->staged() && has_steps(program.error()))
+        return compile_in_steps(options, *exported->staged(), *library, request, made);
     if (!program) return fail(std::move(program.error()));
     exported->name(program->inputs, program->outputs);
-    artefact::ArtefactOptions made = artefact_options(options, *compiler, *progress);
     if (options.emit != "library") made.emit = options.emit == "c" ? artefact::Emit::c : artefact::Emit::object;
     made.weights_beside = are_beside(options, *program);
     auto files = artefact::write_artefact(*program, options.folder, made);

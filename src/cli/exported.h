@@ -25,6 +25,12 @@ public:
     // A graph names its inputs as words; callers know them by the model's names. Of the last graph.
     void name(std::vector<artefact::Argument>& inputs, std::vector<artefact::Argument>& outputs) const;
 
+    // The model, where it may be exported in steps.
+    const onnx::OnnxModel* staged() const {
+        const bool has_options = !given_.empty() || !options_.rules.empty() || options_.weights == "beside";
+        return has_options || options_.emit != "library" ? nullptr : model_.get();
+    }
+
     const std::vector<std::string>& input_names() const { return input_names_; }
     const std::map<std::string, TensorData>& given() const { return given_; }  // of --input
     std::string name() const;  // of the program: --name, or the model's

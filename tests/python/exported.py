@@ -37,6 +37,15 @@ class Call(ctypes.Structure):
                 ("ready", ctypes.c_int64), ("message", ctypes.c_void_p), ("message_bytes", ctypes.c_size_t)]
 
 
+ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+STOPS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+
+
+class Memory(ctypes.Structure):
+    _fields_ = [("allocate", ALLOCATE), ("release", RELEASE), ("stops", STOPS), ("context", ctypes.c_void_p)]
+
+
 class Refused(Exception):
     """The program's status, and its message."""
 
@@ -140,3 +149,64 @@ class Program:
         status = self._run(ctypes.byref(self.call))
         del described_inputs
         self._checked(status)
+
+
+class StepProgram:
+    """A program in steps, and the memory that it holds. It gets none when it has asked `left_to_give` times."""
+    RANKS = 16
+
+    def __init__(self, folder, stops_after=None, library=None):
+        folder = pathlib.Path(folder)
+        self.manifest = json.loads(next(folder.glob("*.json")).read_text())
+        name = self.manifest["name"]
+        self._run = getattr(ctypes.CDLL(str(library or folder / f"lib{name}.so")), f"{name}_run")
+        self._run.restype = ctypes.c_int32
+        self.held, self.asked, self.left_to_give, self.left = {}, 0, None, stops_after
+        self._memory = Memory(ALLOCATE(self._allocate), RELEASE(self._release), STOPS(self._stops), None)
+        self._message = ctypes.create_string_buffer(400)
+
+    def _allocate(self, _, size):
+        self.asked += 1
+        if size > 1 << 34 or (self.left_to_give is not None and self.asked > self.left_to_give):
+            return None
+        # Whoever writes or reads beyond its end meets what nobody else has.
+        block = np.full(size + 128, 0xA5, np.uint8)
+        at = block.ctypes.data + -block.ctypes.data % 64
+        self.held[at] = (block, size)
+        return at
+
+    def _release(self, _, at):
+        block, size = self.held.pop(at)
+        begin = at - block.ctypes.data
+        assert (block[begin + size:] == 0xA5).all(), "it wrote beyond the end"
+
+    def _stops(self, _):
+        if self.left is None:
+            return 0
+        self.left -= 1
+        return int(self.left < 0)
+
+    def run(self, *inputs):
+        call = Call()
+        call.message, call.message_bytes = ctypes.addressof(self._message), 400
+        kept = [described(array) for array in inputs]
+        call.inputs = (ctypes.POINTER(Tensor) * len(kept))(*(ctypes.pointer(tensor) for tensor in kept))
+        shapes = [(ctypes.c_int64 * self.RANKS)() for _ in self.manifest["outputs"]]
+        outputs = [Tensor(shape=ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))) for shape in shapes]
+        call.outputs = (ctypes.POINTER(Tensor) * len(outputs))(*(ctypes.pointer(tensor) for tensor in outputs))
+        status = self._run(ctypes.byref(call), ctypes.byref(self._memory))
+        if status < 0:
+            assert not self.held, "what fails holds memory"
+            raise Refused(status, self._message.value.decode())
+        results = [self._taken(*both) for both in zip(outputs, self.manifest["outputs"], strict=True)]
+        assert not self.held, "it holds memory"
+        return results
+
+    def _taken(self, tensor, output):
+        dtype = np.dtype(output["dtype"])
+        shape = tensor.shape[:tensor.ndim]
+        assert (tensor.dtype.code, tensor.dtype.bits) == (CODES[dtype.kind], dtype.itemsize * 8)
+        bytes_needed = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        array = np.frombuffer((ctypes.c_char * bytes_needed).from_address(tensor.data), dtype).reshape(shape).copy()
+        self._release(None, tensor.data)
+        return array

@@ -1,0 +1,475 @@
+/* Runs a program in steps: parts, which are programs whose sizes are known, and branches and loops between them. It
+ * follows the tables behind it, and knows nothing of what parts compute. A part takes its sizes from the shapes of its
+ * inputs; a size that is a number among data is the shape of one more input, which nobody reads.
+ */
+#if !defined(__clang__)
+#pragma GCC optimize("no-tree-loop-distribute-patterns") /* no calls of memcpy, which may not be there */
+#endif
+
+typedef struct {
+    int32_t (*output_shape)(heddle_call* call, int32_t output, int64_t* shape);
+    int64_t (*workspace_bytes)(heddle_call* call);
+    int32_t (*run)(heddle_call* call);
+} heddle_part;
+
+typedef struct {
+    uint8_t code, bits;
+    int32_t rank;
+    int32_t sizes; /* of a constant, and of what no iteration has given: where among the sizes */
+} heddle_type;
+
+/* A part for some of the sizes that a step may have. `outputs`, `drops`: where among the lists. */
+typedef struct {
+    int32_t part, next; /* the step behind it; below 0: there is none */
+    int32_t outputs, output_count, types;
+    int32_t drops, drop_count; /* values that nobody reads any more */
+    int32_t open; /* of the step's sizes the one that is -1 ("whatever is left"), and so no size; -1: none is */
+} heddle_form;
+
+/* A value is known by its place. Lists hold places. */
+enum { heddle_run_part, heddle_branch, heddle_loop };
+typedef struct {
+    int32_t kind, next;
+    int32_t list, count; /* part: inputs; loop: what it carries at first, then the body's inputs, the body's outputs,
+                              what it gives, and what is dropped behind each iteration; `count` are carried */
+    int32_t first,
+        second; /* part: where sizes begin in the lists (a place and an element each), and how many; branch: the
+                              condition, and the step where it does not hold; loop: trip count and condition, or -1 */
+    int32_t body, stacked; /* part: its forms; loop: the body's first step, and how many outputs are stacked */
+    int32_t types, drops;  /* loop: of what is stacked, where nothing is; how many are dropped */
+    const char* name;
+} heddle_step;
+
+typedef struct {
+    int32_t value;
+    heddle_type type;
+    const void* data;
+} heddle_constant;
+
+typedef struct {
+    const char* name;
+    heddle_type type;
+} heddle_argument;
+
+typedef struct {
+    const heddle_part* parts;
+    const heddle_form* forms;
+    const heddle_step* steps;
+    const heddle_type* types;
+    const int32_t* lists;
+    const int64_t* sizes;
+    const heddle_constant* constants;
+    const heddle_argument* inputs; /* the first values */
+    const int32_t* outputs;
+    int32_t value_count, constant_count, input_count, output_count, first;
+} heddle_program;
+
+/* The count of who uses a memory lies behind its bytes; null: the memory is the caller's or the program's. */
+typedef struct {
+    DLTensor tensor; /* without data: there is none */
+    int64_t shape[HEDDLE_RANKS];
+    int64_t* users;
+    int64_t room; /* bytes before the count */
+} heddle_value;
+
+typedef struct {
+    const heddle_program* program;
+    const heddle_memory* memory;
+    heddle_call* call;
+    heddle_value* values;
+    void* workspace;
+    int64_t workspace_bytes, ready;
+    int32_t ready_part;
+} heddle_run;
+
+/* ---- messages */
+
+static int32_t heddle_wrong(const heddle_run* run, int32_t status, const char* what, const char* name) {
+    const heddle_call* call = run->call;
+    size_t at = 0;
+    if (!call->message || call->message_bytes == 0) return status;
+    for (; *what && at + 1 < call->message_bytes; what++) call->message[at++] = *what;
+    for (; *name && at + 1 < call->message_bytes; name++) call->message[at++] = *name;
+    call->message[at] = 0;
+    return status;
+}
+
+/* ---- values */
+
+static int64_t heddle_round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* -1: more than there can be, or a size below zero. */
+static int64_t heddle_bytes(const DLTensor* tensor) {
+    const int64_t most = INT64_C(1) << 60;
+    int64_t bytes = (tensor->dtype.bits + 7) / 8;
+    for (int32_t d = 0; d < tensor->ndim; d++) {
+        if (tensor->shape[d] < 0) return -1;
+        if (tensor->shape[d] == 0) bytes = 0;
+    }
+    for (int32_t d = 0; d < tensor->ndim && bytes; d++) {
+        if (__builtin_mul_overflow(bytes, tensor->shape[d], &bytes) || bytes > most) return -1;
+    }
+    return bytes;
+}
+
+static unsigned char* heddle_data(const DLTensor* tensor) { return (unsigned char*)tensor->data + tensor->byte_offset; }
+
+static void heddle_copy(unsigned char* to, const unsigned char* from, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i++) to[i] = from[i];
+}
+
+static void heddle_drop(const heddle_run* run, heddle_value* value) {
+    if (value->users && --*value->users == 0) run->memory->release(run->memory->context, value->tensor.data);
+    value->users = 0;
+    value->tensor.data = 0;
+}
+
+static void heddle_set_type(heddle_value* value, const heddle_type* type, const int64_t* sizes) {
+    const DLTensor plain = {0, {kDLCPU, 0}, type->rank, {type->code, type->bits, 1}, value->shape, 0, 0};
+    value->tensor = plain;
+    for (int32_t d = 0; sizes && d < type->rank; d++) value->shape[d] = sizes[d];
+}
+
+/* Memory of so many bytes for the value, which has none, and of which this is the only user. */
+static int32_t heddle_take(const heddle_run* run, heddle_value* value, int64_t bytes) {
+    const int64_t room = heddle_round_up(bytes);
+    value->tensor.data = run->memory->allocate(run->memory->context, (size_t)room + 64);
+    if (!value->tensor.data) return heddle_wrong(run, HEDDLE_NO_MEMORY, "there is no memory for a tensor", "");
+    value->users = (int64_t*)(void*)((unsigned char*)value->tensor.data + room);
+    value->room = room;
+    *value->users = 1;
+    return 0;
+}
+
+static int32_t heddle_make(const heddle_run* run, heddle_value* value) {
+    const int64_t bytes = heddle_bytes(&value->tensor);
+    if (bytes < 0) return heddle_wrong(run, HEDDLE_BAD_SIZE, "a tensor has more elements than there can be", "");
+    return heddle_take(run, value, bytes);
+}
+
+/* The same tensor. */
+static void heddle_share(const heddle_run* run, heddle_value* to, const heddle_value* from) {
+    if (to == from) return;
+    if (from->users) ++*from->users;
+    heddle_drop(run, to);
+    *to = *from;
+    for (int32_t d = 0; d < from->tensor.ndim; d++) to->shape[d] = from->tensor.shape[d];
+    to->tensor.shape = to->shape;
+}
+
+/* Where the value is one number. */
+static int heddle_is_one(const heddle_value* value) {
+    for (int32_t d = 0; d < value->tensor.ndim; d++) {
+        if (value->tensor.shape[d] != 1) return 0;
+    }
+    return value->tensor.data != 0;
+}
+
+static int64_t heddle_number(const heddle_value* value, int32_t element) {
+    const unsigned char* data = heddle_data(&value->tensor) + (int64_t)element * (value->tensor.dtype.bits / 8);
+    const int is_unsigned = value->tensor.dtype.code != kDLInt;
+    switch (value->tensor.dtype.bits) {
+    case 8: return is_unsigned ? (int64_t)*data : (int64_t)*(const int8_t*)data;
+    case 16: return is_unsigned ? (int64_t)*(const uint16_t*)data : (int64_t)*(const int16_t*)data;
+    case 32: return is_unsigned ? (int64_t)*(const uint32_t*)data : (int64_t)*(const int32_t*)data;
+    default: return *(const int64_t*)data;
+    }
+}
+
+/* One number of 64 bits, or a truth value. */
+static int32_t heddle_set_number(const heddle_run* run, heddle_value* value, const heddle_type* type, int64_t number) {
+    int32_t status;
+    heddle_drop(run, value);
+    heddle_set_type(value, type, 0);
+    if ((status = heddle_take(run, value, 8))) return status;
+    if (type->bits == 8)
+        *(unsigned char*)value->tensor.data = number != 0;
+    else
+        *(int64_t*)value->tensor.data = number;
+    return 0;
+}
+
+/* ---- parts */
+
+static int32_t heddle_run_form(heddle_run* run, heddle_call* call, const heddle_form* form, int64_t workspace) {
+    const heddle_program* program = run->program;
+    const heddle_part* part = &program->parts[form->part];
+    DLTensor* outputs[HEDDLE_ARGUMENTS];
+    int32_t status;
+    for (int32_t o = 0; o < form->output_count; o++) {
+        heddle_value* value = &run->values[program->lists[form->outputs + o]];
+        heddle_drop(run, value);
+        heddle_set_type(value, &program->types[form->types + o], 0);
+        if ((status = part->output_shape(call, o, value->shape)) < 0) return status;
+        if ((status = heddle_make(run, value))) return status;
+        outputs[o] = &value->tensor;
+    }
+    if (workspace > run->workspace_bytes) {
+        if (run->workspace) run->memory->release(run->memory->context, run->workspace);
+        run->workspace_bytes = 0;
+        run->ready_part = -1;
+        run->workspace = run->memory->allocate(run->memory->context, (size_t)workspace);
+        if (!run->workspace) return heddle_wrong(run, HEDDLE_NO_MEMORY, "there is no memory for a part's run", "");
+        run->workspace_bytes = workspace;
+    }
+    call->outputs = outputs;
+    call->workspace = run->workspace;
+    call->workspace_bytes = (size_t)run->workspace_bytes;
+    call->ready = run->ready_part == form->part ? run->ready : 0;
+    status = part->run(call);
+    run->ready_part = form->part;
+    run->ready = call->ready;
+    return status;
+}
+
+static int32_t heddle_run_step(heddle_run* run, const heddle_step* step, int32_t* next) {
+    const heddle_program* program = run->program;
+    const DLTensor* inputs[HEDDLE_ARGUMENTS];
+    DLTensor sizes[HEDDLE_SIZES];
+    int64_t numbers[HEDDLE_SIZES];
+    heddle_call call = *run->call;
+    int64_t bytes = heddle_wrong(run, HEDDLE_BAD_SIZE,
+                                 "sizes that data decide are none that the program is for, before ", step->name);
+    int32_t status, open = -1;
+    for (int32_t i = 0; i < step->count; i++) inputs[i] = &run->values[program->lists[step->list + i]].tensor;
+    for (int32_t s = 0; s < step->second; s++) {
+        const int32_t* from = &program->lists[step->first + 2 * s];
+        const DLTensor size = {numbers,     {kDLCPU, 0}, 1, {kDLUInt, 8, 1},
+                               &numbers[s], 0,           0}; /* data that nobody reads */
+        numbers[s] = heddle_number(&run->values[from[0]], from[1]);
+        if (numbers[s] < -1 || (numbers[s] == -1 && open >= 0)) return HEDDLE_BAD_SIZE;
+        if (numbers[s] == -1) open = s;
+        sizes[s] = size;
+    }
+    for (int32_t s = 0, i = step->count; s < step->second; s++) {
+        if (s != open) inputs[i++] = &sizes[s];
+    }
+    call.inputs = inputs;
+    call.outputs = 0;
+    call.weights = 0;
+    for (const heddle_form* form = &program->forms[step->body]; form < &program->forms[step->body + step->stacked];
+         form++) {
+        if (form->open != open) continue;
+        bytes = program->parts[form->part].workspace_bytes(&call);
+        if (bytes == HEDDLE_BAD_SIZE) continue;
+        if (bytes < 0) break;
+        if ((status = heddle_run_form(run, &call, form, bytes))) return status;
+        for (int32_t d = 0; d < form->drop_count; d++) heddle_drop(run, &run->values[program->lists[form->drops + d]]);
+        *next = form->next;
+        return 0;
+    }
+    return (int32_t)bytes;
+}
+
+/* ---- loops */
+
+/* One more part of what is stacked along the first dimension. */
+static int32_t heddle_stack(const heddle_run* run, heddle_value* stack, const heddle_value* part, int64_t trip) {
+    const int64_t bytes = heddle_bytes(&part->tensor);
+    int64_t before;
+    int32_t status;
+    if (trip == 0) {
+        heddle_drop(run, stack);
+        stack->tensor = part->tensor;
+        stack->tensor.data = 0;
+        stack->tensor.byte_offset = 0;
+        stack->tensor.strides = 0;
+        stack->tensor.shape = stack->shape;
+        stack->tensor.ndim = part->tensor.ndim + 1;
+        for (int32_t d = 0; d < part->tensor.ndim; d++) stack->shape[d + 1] = part->tensor.shape[d];
+    }
+    int fits = stack->tensor.ndim == part->tensor.ndim + 1;
+    for (int32_t d = 0; fits && d < part->tensor.ndim; d++) fits = stack->shape[d + 1] == part->tensor.shape[d];
+    if (!fits)
+        return heddle_wrong(run, HEDDLE_BAD_SIZE, "iterations give results of different shapes for what is stacked",
+                            "");
+    stack->shape[0] = trip;
+    before = heddle_bytes(&stack->tensor);
+    stack->shape[0] = trip + 1;
+    if (heddle_bytes(&stack->tensor) < 0)
+        return heddle_wrong(run, HEDDLE_BAD_SIZE, "a tensor has more elements than there can be", "");
+    if (!stack->users || before + bytes > stack->room) {
+        heddle_value more = *stack;
+        more.users = 0;
+        if ((status = heddle_take(run, &more, trip == 0 ? bytes : 2 * (before + bytes)))) return status;
+        if (stack->users)
+            heddle_copy((unsigned char*)more.tensor.data, (const unsigned char*)stack->tensor.data, before);
+        heddle_drop(run, stack);
+        stack->tensor.data = more.tensor.data;
+        stack->users = more.users;
+        stack->room = more.room;
+    }
+    heddle_copy((unsigned char*)stack->tensor.data + before, heddle_data(&part->tensor), bytes);
+    return 0;
+}
+
+static int32_t heddle_walk(heddle_run* run, int32_t at);
+
+/* Its lists, one behind the other. */
+static int32_t heddle_run_loop(heddle_run* run, const heddle_step* step) {
+    const heddle_program* program = run->program;
+    const heddle_type counted = {kDLInt, 64, 0, 0}, truth = {kDLBool, 8, 0, 0};
+    const int32_t carried = step->count, stacked = step->stacked;
+    const int32_t *begin = program->lists + step->list, *inputs = begin + carried, *outputs = inputs + 2 + carried;
+    const int32_t *results = outputs + 1 + carried + stacked, *drops = results + carried + stacked;
+    heddle_value* values = run->values;
+    int32_t status = 0;
+    int64_t trips = INT64_MAX;
+    int goes_on = 1;
+    if (step->first >= 0 && !heddle_is_one(&values[step->first]))
+        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "a trip count is one integer: ", step->name);
+    if (step->second >= 0 && !heddle_is_one(&values[step->second]))
+        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "a condition is one truth value: ", step->name);
+    if (step->first >= 0) trips = heddle_number(&values[step->first], 0);
+    if (step->second >= 0) goes_on = heddle_number(&values[step->second], 0) != 0;
+    for (int32_t i = 0; i < carried; i++) heddle_share(run, &values[results[i]], &values[begin[i]]);
+    for (int32_t i = carried; i < carried + stacked; i++) {
+        const heddle_type* type = &program->types[step->types + i - carried];
+        heddle_drop(run, &values[results[i]]);
+        heddle_set_type(&values[results[i]], type, program->sizes + type->sizes);
+        if ((status = heddle_make(run, &values[results[i]]))) return status;
+    }
+    for (int64_t trip = 0; goes_on && trip < trips && !status; trip++) {
+        if (run->memory->stops && run->memory->stops(run->memory->context))
+            return heddle_wrong(run, HEDDLE_STOPPED, "the run was stopped in ", step->name);
+        if ((status = heddle_set_number(run, &values[inputs[0]], &counted, trip))) return status;
+        if ((status = heddle_set_number(run, &values[inputs[1]], &truth, 1))) return status;
+        for (int32_t i = 0; i < carried; i++) {
+            heddle_share(run, &values[inputs[2 + i]], &values[results[i]]);
+            heddle_drop(run, &values[results[i]]);
+        }
+        if ((status = heddle_walk(run, step->body))) return status;
+        if (!heddle_is_one(&values[outputs[0]]))
+            return heddle_wrong(run, HEDDLE_BAD_SIZE, "a condition is one truth value: ", step->name);
+        goes_on = heddle_number(&values[outputs[0]], 0) != 0;
+        for (int32_t i = 0; i < carried; i++) heddle_share(run, &values[results[i]], &values[outputs[1 + i]]);
+        for (int32_t i = carried; i < carried + stacked && !status; i++)
+            status = heddle_stack(run, &values[results[i]], &values[outputs[1 + i]], trip);
+        for (int32_t d = 0; d < step->drops; d++) heddle_drop(run, &values[drops[d]]);
+    }
+    return status;
+}
+
+/* ---- the program */
+
+static int32_t heddle_walk(heddle_run* run, int32_t at) {
+    while (at >= 0) {
+        const heddle_step* step = &run->program->steps[at];
+        int32_t status = 0;
+        at = step->next;
+        if (step->kind == heddle_run_part) {
+            status = heddle_run_step(run, step, &at);
+        } else if (step->kind == heddle_loop) {
+            status = heddle_run_loop(run, step);
+        } else {
+            if (!heddle_is_one(&run->values[step->first]))
+                return heddle_wrong(run, HEDDLE_BAD_SIZE, "a condition is one truth value: ", step->name);
+            if (!heddle_number(&run->values[step->first], 0)) at = step->second;
+        }
+        if (status) return status;
+    }
+    return 0;
+}
+
+static int32_t heddle_take_input(heddle_run* run, int32_t i) {
+    const heddle_argument* argument = &run->program->inputs[i];
+    const DLTensor* tensor = run->call->inputs ? run->call->inputs[i] : 0;
+    heddle_value* value = &run->values[i];
+    int64_t step = 1;
+    if (!tensor) return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input is missing: ", argument->name);
+    if (tensor->device.device_type != kDLCPU)
+        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input does not lie on the CPU: ", argument->name);
+    if (tensor->dtype.code != argument->type.code || tensor->dtype.bits != argument->type.bits ||
+        tensor->dtype.lanes != 1)
+        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT,
+                            "an input has another element type than the program's: ", argument->name);
+    if (tensor->ndim != argument->type.rank)
+        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input has another rank than the program's: ", argument->name);
+    const int64_t bytes = heddle_bytes(tensor);
+    if (bytes < 0)
+        return heddle_wrong(run, HEDDLE_BAD_SIZE, "an input has more elements than there can be: ", argument->name);
+    if (!tensor->data && bytes > 0)
+        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input has no data: ", argument->name);
+    for (int32_t d = tensor->ndim; d-- > 0 && bytes > 0; step *= tensor->shape[d]) {
+        if (tensor->strides && tensor->shape[d] > 1 && tensor->strides[d] != step)
+            return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input is not row-major: ", argument->name);
+    }
+    value->tensor = *tensor;
+    value->tensor.strides = 0;
+    if (!tensor->data) value->tensor.data = value; /* of no bytes */
+    return 0;
+}
+
+/* To the caller: the memory itself, where nobody else uses it. */
+static int32_t heddle_give(const heddle_run* run, int32_t place, int is_wanted_again, DLTensor* output) {
+    heddle_value* value = &run->values[place];
+    heddle_value copy = *value;
+    int32_t status;
+    copy.users = 0;
+    copy.tensor.shape = output->shape;
+    copy.tensor.byte_offset = 0;
+    for (int32_t d = 0; d < value->tensor.ndim; d++) output->shape[d] = value->tensor.shape[d];
+    if (value->users && *value->users == 1 && !is_wanted_again) {
+        value->users = 0;
+        value->tensor.data = 0;
+    } else {
+        if ((status = heddle_make(run, &copy))) return status;
+        heddle_copy((unsigned char*)copy.tensor.data, heddle_data(&value->tensor), heddle_bytes(&value->tensor));
+    }
+    *output = copy.tensor;
+    return 0;
+}
+
+static int32_t heddle_give_all(const heddle_run* run) {
+    const int32_t* places = run->program->outputs;
+    const int32_t count = run->program->output_count;
+    DLTensor* const* outputs = run->call->outputs;
+    int32_t status = 0, given = 0;
+    for (; given < count && !status; given++) {
+        int again = 0;
+        for (int32_t o = given + 1; o < count; o++) again = again || places[o] == places[given];
+        status = heddle_give(run, places[given], again, outputs[given]);
+    }
+    for (int32_t o = 0; status && o < given - 1; o++) {
+        run->memory->release(run->memory->context, outputs[o]->data);
+        outputs[o]->data = 0;
+    }
+    return status;
+}
+
+static int32_t heddle_run_values(heddle_run* run) {
+    const heddle_program* program = run->program;
+    int32_t status = 0;
+    for (int32_t v = 0; v < program->value_count; v++) {
+        run->values[v].users = 0;
+        run->values[v].tensor.data = 0;
+        run->values[v].tensor.ndim = 0;
+    }
+    for (int32_t i = 0; i < program->input_count && !status; i++) status = heddle_take_input(run, i);
+    for (int32_t c = 0; c < program->constant_count; c++) {
+        const heddle_constant* constant = &program->constants[c];
+        heddle_set_type(&run->values[constant->value], &constant->type, program->sizes + constant->type.sizes);
+        run->values[constant->value].tensor.data = (void*)(uintptr_t)constant->data;
+    }
+    if (!status) status = heddle_walk(run, program->first);
+    if (!status) status = heddle_give_all(run);
+    for (int32_t v = 0; v < program->value_count; v++) heddle_drop(run, &run->values[v]);
+    if (run->workspace) run->memory->release(run->memory->context, run->workspace);
+    return status;
+}
+
+static int32_t heddle_program_run(const heddle_program* program, heddle_call* call, const heddle_memory* memory) {
+    heddle_run run = {program, memory, call, 0, 0, 0, 0, -1};
+    if (!memory || !memory->allocate || !memory->release)
+        return heddle_wrong(&run, HEDDLE_BAD_ARGUMENT, "there is nothing to ask for memory", "");
+    for (int32_t o = 0; o < program->output_count; o++) {
+        if (!call->outputs || !call->outputs[o] || !call->outputs[o]->shape)
+            return heddle_wrong(&run, HEDDLE_BAD_ARGUMENT, "an output has no room for its shape", "");
+    }
+    run.values =
+        (heddle_value*)memory->allocate(memory->context, sizeof(heddle_value) * (size_t)program->value_count + 64);
+    if (!run.values) return heddle_wrong(&run, HEDDLE_NO_MEMORY, "there is no memory for the run", "");
+    const int32_t status = heddle_run_values(&run);
+    memory->release(memory->context, run.values);
+    return status;
+}

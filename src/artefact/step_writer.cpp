@@ -1,0 +1,228 @@
+// Steps as C: the tables of exported/heddle_steps.c, and the files around them.
+#include <algorithm>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "artefact/c_writer.h"
+#include "artefact/linked_parts.h"
+#include "artefact/manifest.h"
+#include "artefact/step_program.h"
+#include "inference/build_info.h"
+#include "support/file.h"
+
+namespace heddle::artefact {
+namespace {
+
+class StepsWriter {
+public:
+    StepsWriter(const StepProgram& program, const std::string& driver) : program_(program), driver_(driver) {}
+
+    std::string write() {
+        for (const StepRow& step : program_.steps) add_step(step);
+        for (size_t c = 0; c < program_.constants.size(); c++) add_constant(c);
+        std::string inputs;
+        for (const Argument& input : program_.inputs)
+            inputs += fmt::format("    {{{}, {}}},\n", quoted(input.name), type_text({input.dtype, input.shape}));
+        std::string text =
+            fmt::format("/* The program '{0}', in steps, as heddle compile has written it. */\n#include \"{0}.h\"\n",
+                        program_.name);
+        for (const Program& part : program_.parts) text += fmt::format("#include \"{}.h\"\n", part.name);
+        text += limits();
+        text += driver_ + "\n/* ---- the program */\n\n" + constant_bytes_;
+        text += table("heddle_part", "heddle_parts", parts_text());
+        text += table("heddle_form", "heddle_forms", forms_);
+        text += table("heddle_step", "heddle_step_rows", steps_);
+        text += table("heddle_type", "heddle_types", types_);
+        text += table("heddle_constant", "heddle_constants", constants_);
+        text += table("heddle_argument", "heddle_inputs", inputs);
+        text += integers_text("int32_t", "heddle_lists", lists_);
+        text += integers_text("int64_t", "heddle_type_sizes", sizes_);
+        text +=
+            integers_text("int32_t", "heddle_outputs", {program_.output_values.begin(), program_.output_values.end()});
+        text += fmt::format(
+            "static const heddle_program heddle_this = {{\n    heddle_parts, heddle_forms, heddle_step_rows, "
+            "heddle_types, "
+            "heddle_lists, heddle_type_sizes,\n    heddle_constants, heddle_inputs, heddle_outputs, {}, {}, {}, {}, "
+            "{}}};\n\n"
+            "__attribute__((visibility(\"default\"))) int32_t {}_run(heddle_call* call, const heddle_memory* memory) "
+            "{{\n"
+            "    return heddle_program_run(&heddle_this, call, memory);\n}}\n",
+            program_.value_count, program_.constants.size(), program_.inputs.size(), program_.outputs.size(),
+            program_.first, program_.name);
+        return text;
+    }
+
+private:
+    static std::string table(const char* type, const char* name, const std::string& rows) {
+        return fmt::format("static const {} {}[] = {{\n{}}};\n", type, name, rows.empty() ? "    {0},\n" : rows);
+    }
+
+    // What arrays on the stack hold.
+    std::string limits() const {
+        size_t arguments = 1, sizes = 1;
+        for (const StepRow& step : program_.steps) {
+            if (step.kind != StepRow::Kind::part) continue;
+            arguments = std::max(arguments, step.inputs.size() + step.sizes.size());
+            sizes = std::max(sizes, step.sizes.size());
+            for (const StepForm& form : step.forms) arguments = std::max(arguments, form.outputs.size());
+        }
+        return fmt::format("#define HEDDLE_ARGUMENTS {}\n#define HEDDLE_SIZES {}\n", arguments, sizes);
+    }
+
+    std::string parts_text() const {
+        std::string text;
+        for (const Program& part : program_.parts)
+            text += fmt::format("    {{{0}_output_shape, {0}_workspace_bytes, {0}_run}},\n", part.name);
+        return text;
+    }
+
+    size_t list_of(const std::vector<int32_t>& list) {
+        const size_t at = lists_.size();
+        lists_.insert(lists_.end(), list.begin(), list.end());
+        return at;
+    }
+
+    std::string type_text(const StepType& type) {
+        const size_t at = sizes_.size();
+        sizes_.insert(sizes_.end(), type.shape.begin(), type.shape.end());
+        return fmt::format("{{{}, {}, {}}}", dlpack_code_text(type.dtype), type.shape.size(), at);
+    }
+
+    size_t types_of(const std::vector<StepType>& types) {
+        const size_t at = type_count_;
+        for (const StepType& type : types) types_ += fmt::format("    {},\n", type_text(type));
+        type_count_ += types.size();
+        return at;
+    }
+
+    void add_step(const StepRow& step) {
+        const auto row = [&](int kind, size_t list, size_t count, int64_t first, int64_t second, int64_t body,
+                             size_t stacked, size_t types, size_t drops) {
+            steps_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", kind, step.next, list, count,
+                                  first, second, body, stacked, types, drops, quoted(step.name));
+        };
+        switch (step.kind) {
+        case StepRow::Kind::branch: row(1, 0, 0, step.first, step.second, 0, 0, 0, 0); break;
+        case StepRow::Kind::loop: {
+            const size_t list = list_of(step.inputs);
+            list_of(step.body_inputs);
+            list_of(step.body_outputs);
+            list_of(step.results);
+            list_of(step.drops);
+            row(2, list, step.inputs.size(), step.first, step.second, step.body, step.stacked.size(),
+                types_of(step.stacked), step.drops.size());
+            break;
+        }
+        case StepRow::Kind::part: {
+            const size_t list = list_of(step.inputs), sizes = lists_.size(), forms = form_count_;
+            for (const auto& [value, element] : step.sizes) list_of({value, element});
+            for (const StepForm& form : step.forms) {
+                const size_t outputs = list_of(form.outputs), drops = list_of(form.drops);
+                forms_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}}},\n", form.part, form.next, outputs,
+                                      form.outputs.size(), types_of(form.types), drops, form.drops.size(), form.open);
+            }
+            form_count_ += step.forms.size();
+            row(0, list, step.inputs.size(), static_cast<int64_t>(sizes), std::ssize(step.sizes),
+                static_cast<int64_t>(forms), step.forms.size(), 0, 0);
+        }
+        }
+    }
+
+    void add_constant(size_t c) {
+        const StepConstant& constant = program_.constants[c];
+        std::string bytes;
+        for (int64_t b = 0; b < constant.data.byte_size(); b++) {
+            bytes += fmt::format("{},", static_cast<int>(constant.data.data()[b]));
+            if (b % 32 == 31) bytes += '\n';
+        }
+        const std::string name = fmt::format("heddle_bytes_{}", c);
+        constant_bytes_ +=
+            fmt::format("static const unsigned char {}[] __attribute__((aligned(64))) = {{{}0}};\n", name, bytes);
+        constants_ += fmt::format("    {{{}, {}, {}}},\n", constant.value,
+                                  type_text({constant.data.dtype(), constant.data.shape()}), name);
+    }
+
+    const StepProgram& program_;
+    const std::string& driver_;
+    std::string steps_, forms_, types_, constants_, constant_bytes_;
+    std::vector<int64_t> lists_, sizes_;
+    size_t form_count_ = 0, type_count_ = 0;
+};
+
+class StepArtefactWriter {
+public:
+    StepArtefactWriter(const StepProgram& program, const std::string& folder, const ArtefactOptions& options)
+        : program_(program), folder_(folder), options_(options) {}
+
+    Result<std::vector<WrittenFile>> write() {
+        auto driver = read_driver(options_.driver_folder);
+        if (!driver) return fail(std::move(driver.error()));
+        auto steps = read_step_driver(options_.driver_folder);
+        if (!steps) return fail(std::move(steps.error()));
+        if (auto open = workshop_.open(folder_); !open) return fail(std::move(open.error()));
+        for (const Program& part : program_.parts) {
+            if (auto done = linked_.add(part, Emit::object, {}); !done) return fail(std::move(done.error()));
+        }
+        const Program shell{.name = program_.name,
+                            .dimensions = program_.dimensions,
+                            .inputs = program_.inputs,
+                            .outputs = program_.outputs};
+        const std::string header = fmt::format(
+            "{0}\n{1}\n{2}#ifdef __cplusplus\nextern \"C\" {{\n#endif\n"
+            "int32_t {3}_run(heddle_call* call, const heddle_memory* memory);\n#ifdef __cplusplus\n}}\n#endif\n",
+            driver->header, steps->header, arguments_text(shell), program_.name);
+        if (auto done = linked_.add_text(program_.name + ".h", header); !done) return fail(std::move(done.error()));
+        const std::string text = steps_text(program_, steps->program);
+        if (auto done = linked_.add_text(program_.name + ".c", text); !done) return fail(std::move(done.error()));
+        if (auto done = linked_.link(program_.name); !done) return fail(std::move(done.error()));
+        if (auto done = add_manifest(shell); !done) return fail(std::move(done.error()));
+        if (auto moved = workshop_.move_all(linked_.made()); !moved) return fail(std::move(moved.error()));
+        return std::move(files_);
+    }
+
+private:
+    Result<void> add_manifest(const Program& shell) {
+        for (const std::string& name : linked_.made()) add_file(name);
+        auto digest = workshop_.digest_of(linked_.made());
+        if (!digest) return fail(std::move(digest.error()));
+        const std::string name = program_.name + ".json";
+        const std::string text = manifest_text(shell, options_, files_, *digest);
+        auto json = nlohmann::ordered_json::parse(text);
+        json["format"] = "heddle.step_artefact/1";
+        json["steps"] = program_.steps.size();
+        json["parts"] = program_.parts.size();
+        if (auto done = linked_.add_text(name, json.dump(2) + "\n"); !done) return done;
+        add_file(name);
+        return {};
+    }
+
+    void add_file(const std::string& name) {
+        std::error_code problem;
+        const auto bytes = static_cast<int64_t>(std::filesystem::file_size(workshop_.file(name), problem));
+        files_.push_back({(folder_ / name).string(), bytes});
+    }
+
+    const StepProgram& program_;
+    const std::filesystem::path folder_;
+    const ArtefactOptions& options_;
+    Workshop workshop_;
+    LinkedParts linked_{workshop_, options_};
+    std::vector<WrittenFile> files_;
+};
+
+}  // namespace
+
+std::string steps_text(const StepProgram& program, const std::string& driver) {
+    return StepsWriter(program, driver).write();
+}
+
+Result<std::vector<WrittenFile>> write_step_artefact(const StepProgram& program, const std::string& folder,
+                                                     const ArtefactOptions& options) {
+    return StepArtefactWriter(program, folder, options).write();
+}
+
+}  // namespace heddle::artefact

@@ -1,0 +1,224 @@
+"""Programs in steps that heddle compile writes, for models whose sizes, branches and trip counts follow from data:
+results are a session's, to the bit, and what they take they give back."""
+import contextlib
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+import onnx.parser
+
+import exported
+import heddle
+from exported import Refused, StepProgram
+from test_exported import BAD_ARGUMENT, BAD_SIZE, refused, vision
+
+NO_MEMORY, STOPPED = -5, -6
+
+
+def model(text):
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}').SerializeToString()
+
+
+FOUND = model("""
+g (float[n] x) => (int64[1,q] places, float[q] y) <float half = {0.5}> {
+  big = Greater(x, half) places = NonZero(big) kept = Compress <axis = 0> (x, big) y = Exp(kept)
+}""")
+LARGEST = model("""
+g (float[n] x, int64[p] m) => (float[q] v, int64[q] i, int64[r] all) <int64[1] axis = {0}, int64 zero = {0}, int64 one = {1}> {
+  k = ReduceSum <keepdims = 0> (m) size = Size(x) most = Min(k, size) most1 = Unsqueeze(most, axis)
+  v, i = TopK(x, most1) all = Range(zero, k, one)
+}""")
+SHAPED = model("""
+g (float[n] x, int64[2] m) => (float[q,r] y) {
+  h = Reshape(x, m) y = Tanh(h)
+}""")
+BRANCHES = model("""
+g (float[n] x) => (float[q] y, float s) <float zero = {0.0}> {
+  s = ReduceSum <keepdims = 0> (x) positive = Greater(s, zero)
+  h = If (positive) <then_branch = a () => (float[n] t) { t = Exp(x) },
+                     else_branch = b () => (float[twice] e) { e = Concat <axis = 0> (x, x) }>
+  y = Neg(h)
+}""")
+LOOP = model("""
+g (float[n] x, int64 trips) => (float[q] y, float[t,n] ys, float z) <float limit = {1000.0}> {
+  y, ys = Loop <body = b (int64 i, bool go, float[c] c) => (bool on, float[d] d, float[n] s) {
+    d = Concat <axis = 0> (c, x) f = Cast <to = 1> (i) s = Add(x, f)
+    total = ReduceL1 <keepdims = 0> (d) on = Less(total, limit) }> (trips, "", x)
+  z = ReduceSum <keepdims = 0> (y)
+}""")
+NESTED = model("""
+g (float[n] x, int64 trips) => (float[n] y) <float half = {0.5}, float zero = {0.0}> {
+  y = Loop <body = b (int64 i, bool go, float[n] c) => (bool on, float[n] d) {
+    on = Identity(go)
+    inner = Loop <body = a (int64 j, bool go2, float[n] e) => (bool on2, float[n] f) {
+      on2 = Identity(go2) f = Mul(e, half) }> (i, "", c)
+    s = ReduceSum <keepdims = 0> (inner) positive = Greater(s, zero)
+    d = If (positive) <then_branch = p () => (float[n] t) { t = Add(inner, x) },
+                       else_branch = q () => (float[n] u) { u = Sub(inner, x) }> }> (trips, "", x)
+}""")
+
+
+@contextlib.contextmanager
+def made(model_bytes, *binds):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "model.onnx").write_bytes(model_bytes)
+        exported.compile(folder / "out", folder / "model.onnx", "--target", "native", "--bind", ",".join(binds))
+        yield folder / "out", heddle.InferenceSession(model_bytes, threads=1)
+
+
+def check(program, session, *arrays):
+    names = [value.name for value in session.get_inputs()]
+    wanted = session.run(None, dict(zip(names, arrays, strict=True)))
+    for found, expected in zip(program.run(*arrays), wanted, strict=True):
+        assert found.dtype == expected.dtype and found.shape == expected.shape, (found.shape, expected.shape)
+        assert found.tobytes() == expected.tobytes(), (found, expected)
+
+
+def reals(n, seed=0):
+    return np.random.default_rng(n + 100 * seed).standard_normal(n).astype(np.float32)
+
+
+def test_counts_that_data_decide():
+    with made(FOUND, "n=1:200") as (folder, session):
+        program = StepProgram(folder)
+        for n in (1, 2, 7, 64, 65, 200):
+            for seed in range(3):
+                check(program, session, reals(n, seed))
+        for x in (np.zeros(5, np.float32), np.ones(5, np.float32)):
+            check(program, session, x)
+
+
+def test_computed_k_and_ranges():
+    with made(LARGEST, "n=1:40,p=2") as (folder, session):
+        program = StepProgram(folder)
+        for n, m in ((6, (2, 1)), (6, (3, 2)), (40, (20, 7)), (3, (1, 1)), (1, (1, 0)), (5, (100, 3))):
+            check(program, session, reals(n), np.array(m))
+
+
+def test_shapes_among_data():
+    with made(SHAPED, "n=1:60") as (folder, session):
+        program = StepProgram(folder)
+        for n, m in ((6, (2, 3)), (6, (3, 2)), (12, (-1, 4)), (12, (6, -1)), (60, (1, 60))):
+            check(program, session, reals(n), np.array(m))
+        for m in ((-1, -1), (-2, 3), (7, 7), (1 << 40, 1), (1 << 62, 1 << 62), (-(1 << 63), 1)):
+            with refused(BAD_SIZE):
+                program.run(reals(12), np.array(m))
+
+
+def test_branches():
+    with made(BRANCHES, "n=1:30") as (folder, session):
+        program = StepProgram(folder)
+        for n in (1, 4, 30):
+            check(program, session, np.abs(reals(n)))
+            check(program, session, -np.abs(reals(n)))
+
+
+def test_loops():
+    with made(LOOP, "n=1:10") as (folder, session):
+        program = StepProgram(folder)
+        for n, trips in ((4, 3), (4, 0), (1, 12), (10, 5), (10, 1000)):
+            check(program, session, reals(n), np.array(trips))
+        with refused(BAD_ARGUMENT, "element type", "trips"):
+            program.run(reals(4), np.array(3, np.int32))
+        with refused(BAD_ARGUMENT, "rank", "trips"):
+            program.run(reals(4), np.array([3]))
+
+
+def test_loops_and_branches_in_loops():
+    with made(NESTED, "n=1:10") as (folder, session):
+        program = StepProgram(folder)
+        for n, trips in ((4, 3), (4, 0), (1, 9), (10, 6)):
+            check(program, session, reals(n), np.array(trips))
+            check(program, session, -reals(n), np.array(trips))
+
+
+def test_no_memory_at_any_time():
+    """Whatever it is refused, it gives back all that it has."""
+    for which, inputs in ((FOUND, (reals(50),)), (BRANCHES, (reals(8),)), (LOOP, (reals(4), np.array(5))),
+                          (NESTED, (reals(4), np.array(3)))):
+        with made(which, "n=1:60") as (folder, session):
+            program = StepProgram(folder)
+            check(program, session, *inputs)
+            once = program.asked
+            for times in range(once):
+                program.asked, program.left_to_give = 0, times
+                with refused(NO_MEMORY, "memory"):
+                    program.run(*inputs)
+            program.left_to_give = None
+            for _ in range(1000):
+                program.asked = 0
+                program.run(*inputs)
+                assert program.asked == once
+
+
+def test_a_loop_that_is_stopped():
+    with made(LOOP, "n=1:10") as (folder, _):
+        with refused(STOPPED, "stopped"):
+            StepProgram(folder, stops_after=3).run(reals(1) * 0, np.array(1 << 60))
+
+
+def test_runs_at_once():
+    with made(NESTED, "n=1:10") as (folder, session):
+        problems = []
+
+        def run(seed):
+            try:
+                program, x = StepProgram(folder), reals(6, seed)
+                first = program.run(x, np.array(5))[0].tobytes()
+                for _ in range(50):
+                    assert program.run(x, np.array(5))[0].tobytes() == first
+            except (AssertionError, Refused) as problem:
+                problems.append(problem)
+
+        threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not problems, problems
+
+
+def test_the_steps_in_strict_c():
+    """All warnings, and traps where behaviour is undefined; also by clang, if it is there."""
+    with made(LOOP, "n=1:10") as (folder, session):
+        name = next(folder.glob("lib*.so")).stem[3:]
+        for compiler in filter(shutil.which, ("gcc", "clang", "clang-19")):
+            library = folder / f"libstrict_{compiler}.so"
+            command = [compiler, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion", "-Werror", "-fPIC",
+                       "-shared", "-fno-builtin", "-fsanitize=undefined", "-fsanitize-trap=undefined", f"-I{folder}",
+                       folder / f"{name}.c", *folder.glob("*_part*.o"), "-o", library]
+            if compiler == "gcc":
+                command[command.index("-fsanitize-trap=undefined")] = "-fsanitize-undefined-trap-on-error"
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            program = StepProgram(folder, library=library)
+            for n, trips in ((4, 3), (4, 0), (10, 5), (10, -5)):
+                check(program, session, reals(n), np.array(trips))
+
+
+def test_what_is_not_exported_yet():
+    for text, words in (("g (float[n] x, float b) => (float[q] y) <float e = {3.0}, float s = {1.0}> { c = Neg(b) y = Range(c, e, s) }",
+                         ("artefact.steps", "no size", "Range")),
+                        ("g (float[n] x) => (int64 y) <int64 s = {1}> { l = SplitToSequence <axis = 0> (x, s) y = SequenceLength(l) }",
+                         ("artefact.steps", "SplitToSequence"))):
+        try:
+            with made(model(text), "n=1:9"):
+                raise AssertionError("it is exported")
+        except RuntimeError as problem:
+            for word in words:
+                assert word in str(problem), problem
+
+
+def test_models_of_one_graph_have_no_steps():
+    with made(vision(), "batch=1:2,height=16") as (folder, _):
+        (header,) = folder.glob("*.h")
+        assert "heddle_memory" not in header.read_text()
+
+
+if __name__ == "__main__":
+    unittest.main()
