@@ -34,7 +34,7 @@ std::unexpected<Diagnostics> not_yet(std::string summary, std::string reason, co
     Diagnostic problem{.code = "artefact.steps",
                        .summary = std::move(summary),
                        .reason = std::move(reason),
-                       .remedy = "run the model in a session: `heddle run`, heddle.Model"};
+                       .remedy = "run the model in a session: `heddle run`, heddle.InferenceSession"};
     if (node) problem.params = {{"node", node->label()}, {"operator", node->operator_type}};
     return fail(std::move(problem));
 }

@@ -95,6 +95,7 @@ bool grow(std::span<std::shared_ptr<std::byte>> pieces, int64_t& had, int64_t ne
         had = bytes;
         for (auto& piece : pieces) piece = allocate_on(device, bytes);
         if (std::ranges::all_of(pieces, [](const auto& piece) { return piece != nullptr; })) return true;
+        if (bytes == needed) break;
     }
     for (auto& piece : pieces) piece.reset();
     had = 0;

@@ -92,7 +92,7 @@ TEST_F(BadInput, options_of_one_graph_for_a_model_in_stages) {
     EXPECT_LE(rows[0]["least_microseconds"], rows[0]["microseconds"]);
     expect_error({"run", model, "--random", "1"}, "onnx.unbound_dimension", {"'n'"});
     expect_error({"run", model, "--input", "list=" + array("a.npy", DType::float32, {3})}, "inference.unknown_input");
-    expect_error({"compile", model, "--bind", "n=3", "-o", path("out2")}, "onnx.step");
+    expect_error({"compile", model, "--bind", "n=3", "-o", path("out2")}, "artefact.steps");
 }
 
 TEST_F(BadInput, more_memory_than_there_is) {

@@ -7,7 +7,7 @@ Diagnostic list_input(const OnnxValue& input) {
             .summary = fmt::format("input '{}' is of type '{}'", input.name, input.type_text),
             .expected = "a tensor",
             .reason = "lists are values between graphs, and here is one graph",
-            .remedy = "run the model: `heddle run`, heddle.Model",
+            .remedy = "run the model: `heddle run`, heddle.InferenceSession",
             .params = {{"input", input.name}}};
 }
 

@@ -235,7 +235,7 @@ protected:
                  .summary = fmt::format("node '{}' ({}) is a step between graphs", node.label(), node.operator_type),
                  .expected = "operations on tensors",
                  .reason = "loops and lists of tensors run between graphs, and here is one graph",
-                 .remedy = "run the model: `heddle run`, heddle.Model",
+                 .remedy = "run the model: `heddle run`, heddle.InferenceSession",
                  .params = {{"operator", node.operator_type}}});
         poison(node);
     }
