@@ -47,8 +47,8 @@ inline constexpr int64_t left_out_tag = -1;
 using GraphAt = std::function<Result<Graph>(const SizeNames& sizes)>;
 
 // Of each plan, which holds for these sizes: what is left of them.
-using TakePlans =
-    std::function<Result<SizeDomain>(const std::vector<Dimension>& open, SizeDomain domain, std::vector<MadePlan> plans)>;
+using TakePlans = std::function<Result<SizeDomain>(const std::vector<Dimension>& open, SizeDomain domain,
+                                                   std::vector<MadePlan> plans)>;
 
 // What makes weights ready here; what two plans make alike is made once.
 struct Preparing {

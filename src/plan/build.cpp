@@ -421,8 +421,8 @@ private:
         const SystemTensor& tensor = system_.tensor(t);
         const StorageMap source = plan_.buffers[static_cast<size_t>(from)].storage,
                          target = plan_.buffers[static_cast<size_t>(to)].storage;
-        auto placed = place(form_copy(source, target, tensor.dtype, hint_shape(t), named(t), system_.representatives), {from, to},
-                            tensor.name + " layout", true);
+        auto placed = place(form_copy(source, target, tensor.dtype, hint_shape(t), named(t), system_.representatives),
+                            {from, to}, tensor.name + " layout", true);
         if (!placed) return fail(std::move(placed.error()));
         if (placed->launch.tasks > 0) phase.push_back({std::move(placed->launch)});
         return {};

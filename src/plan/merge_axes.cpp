@@ -117,7 +117,8 @@ private:
         const auto& tensor = kernel_.tensor(access.tensor);
         const auto& a = tensor.dimensions[static_cast<size_t>(outer_at)];
         const auto& b = tensor.dimensions[static_cast<size_t>(inner_at)];
-        if (!Size::always_equal(a.extent, axis(outer).extent) || !Size::always_equal(b.extent, axis(inner).extent)) return false;
+        if (!Size::always_equal(a.extent, axis(outer).extent) || !Size::always_equal(b.extent, axis(inner).extent))
+            return false;
         if (tensor.role == KernelTensor::Role::local) return inner_at == outer_at + 1;
         // A margin inside breaks the run; one outside is passed over as the outer dimension's own.
         if (b.has_margins() || a.has_margins()) return false;

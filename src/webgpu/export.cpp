@@ -79,9 +79,8 @@ Json shape_json(const artefact::Argument& argument, const std::vector<artefact::
 Json ports(const std::vector<artefact::Argument>& arguments, const std::vector<artefact::Dimension>& dimensions) {
     Json list = Json::array();
     for (const artefact::Argument& argument : arguments)
-        list.push_back({{"name", argument.name},
-                        {"dtype", name(argument.dtype)},
-                        {"shape", shape_json(argument, dimensions)}});
+        list.push_back(
+            {{"name", argument.name}, {"dtype", name(argument.dtype)}, {"shape", shape_json(argument, dimensions)}});
     return list;
 }
 
@@ -100,9 +99,9 @@ public:
         for (const artefact::SizeRange& range : plan_.domain.ranges) ranges.push_back({range.least, range.most});
         Json shapes = Json::array();
         for (const std::vector<int32_t>& shape : plan_.shapes) shapes.push_back(numbers(shape));
-        return {{"ranges", std::move(ranges)},   {"facts", facts()},           {"steps", steps()},
-                {"inputs", plan_.inputs},        {"outputs", plan_.outputs},   {"shapes", std::move(shapes)},
-                {"buffers", buffers()},          {"dispatches", dispatches()}, {"report", plan_.report}};
+        return {{"ranges", std::move(ranges)}, {"facts", facts()},           {"steps", steps()},
+                {"inputs", plan_.inputs},      {"outputs", plan_.outputs},   {"shapes", std::move(shapes)},
+                {"buffers", buffers()},        {"dispatches", dispatches()}, {"report", plan_.report}};
     }
 
 private:
@@ -160,7 +159,8 @@ private:
                             {"rounds", number(dispatch.rounds)},
                             {"scratch", number(dispatch.scratch)},
                             {"words", numbers(dispatch.words)}});
-            if (std::ranges::find(dispatch.buffers, plan_.report) != dispatch.buffers.end()) list.back()["indexed"] = dispatch.indexed;
+            if (std::ranges::find(dispatch.buffers, plan_.report) != dispatch.buffers.end())
+                list.back()["indexed"] = dispatch.indexed;
         }
         return list;
     }
@@ -229,7 +229,8 @@ private:
         json_["inputs"] = ports(interface.inputs, interface.dimensions);
         json_["outputs"] = ports(interface.outputs, interface.dimensions);
         for (const auto& [input, place] : package_.fixed)
-            json_["inputs"][input]["fixed"] = {{"offset", place}, {"bytes", interface.inputs[input].value->byte_size()}};
+            json_["inputs"][input]["fixed"] = {{"offset", place},
+                                               {"bytes", interface.inputs[input].value->byte_size()}};
         Json limits = Json::object();
         for (const Limit& limit : limits_of(package_)) limits[limit.name] = limit.value;
         json_["limits"] = std::move(limits);

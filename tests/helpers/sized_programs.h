@@ -16,7 +16,8 @@ using SizeNames = std::map<std::string, int64_t>;
 
 class SizedProgram {
 public:
-    enum class Forms : uint8_t { common, of_class };  // the latter: also those whose plan was of fewer sizes than a class once
+    // The latter: also those whose plan was of fewer sizes than a class once.
+    enum class Forms : uint8_t { common, of_class };
     explicit SizedProgram(uint64_t seed, Forms forms = Forms::common) : seed_(seed), forms_(forms) {}
 
     // With what the sizes have decided; nothing where an operator rules them out.
@@ -146,12 +147,17 @@ private:
             const int64_t out = either({3, 4, 16}), size = either({2, 3, 3, 5}), stride = either({2, 2, 3});
             const TensorId w = weights({out, channels_, size, size});
             channels_ = out;
-            return apply("conv", {x, w}, {{"pads", list({pick(2), pick(2), pick(3), pick(3)})}, {"strides", list({stride, either({1, stride})})}});
+            return apply("conv", {x, w},
+                         {{"pads", list({pick(2), pick(2), pick(3), pick(3)})},
+                          {"strides", list({stride, either({1, stride})})}});
         }
         case 2:
-            return apply("conv", {x, weights({channels_, 1, 3, 3})},
-                         {{"group", one(channels_)}, {"pads", list({1, 1, 1, 1})}, {"strides", list({2, either({1, 2})})}});
-        case 3: return apply(pick(2) ? "max_pool" : "avg_pool", {x}, {{"kernel", list({2, 2})}, {"strides", list({2, 2})}, {"ceil_mode", one(pick(2))}});
+            return apply(
+                "conv", {x, weights({channels_, 1, 3, 3})},
+                {{"group", one(channels_)}, {"pads", list({1, 1, 1, 1})}, {"strides", list({2, either({1, 2})})}});
+        case 3:
+            return apply(pick(2) ? "max_pool" : "avg_pool", {x},
+                         {{"kernel", list({2, 2})}, {"strides", list({2, 2})}, {"ceil_mode", one(pick(2))}});
         case 4: {
             const TensorId half = apply("resize_linear", {x}, {{"scales", reals({1, 1, 0.5, 0.5})}});
             return pick(2) ? half : apply("resize_nearest", {half}, {{"scales", reals({1, 1, 2, 2})}});
@@ -167,7 +173,10 @@ private:
         if (rank == 0) return apply("relu", {x});
         const int64_t axis = rank > 2 ? rank - 1 - pick(2) : pick(rank);
         const auto part = [&](TensorId from) {
-            return apply("slice", {from}, {{"starts", list({either({0, 2, -24, -40, 18})})}, {"ends", list({either({20, 30, 48, -18, 1000000})})}, {"axes", list({axis})}});
+            return apply("slice", {from},
+                         {{"starts", list({either({0, 2, -24, -40, 18})})},
+                          {"ends", list({either({20, 30, 48, -18, 1000000})})},
+                          {"axes", list({axis})}});
         };
         switch (pick(4)) {
         case 0: return apply("concat", {{std::vector{part(x), part(x)}}}, {{"axis", one(axis)}});

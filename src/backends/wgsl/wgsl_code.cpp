@@ -506,7 +506,8 @@ void WgslCode::stop(int) {
     std::string stores;
     for (size_t i = 0; i < reported_.size(); i++)
         stores += fmt::format(" atomicStore(&report.status[{}], {});", i + 2, reported_[i]);
-    line(fmt::format("if (atomicAdd(&report.status[0], 1i) == 0i) {{ atomicStore(&report.status[1], launch[0].z);{} }}", stores));
+    line(fmt::format("if (atomicAdd(&report.status[0], 1i) == 0i) {{ atomicStore(&report.status[1], launch[0].z);{} }}",
+                     stores));
     reported_.clear();
 }
 
