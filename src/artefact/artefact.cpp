@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "artefact/c_compiler.h"
 #include "artefact/c_writer.h"
@@ -28,17 +29,13 @@ public:
         driver_ = std::move(*driver);
         if (auto open = workshop_.open(folder_); !open) return fail(std::move(open.error()));
         if (auto made = make_files(); !made) return fail(std::move(made.error()));
-        for (const std::string& name : made_) {
-            std::error_code problem;
-            const auto bytes = static_cast<int64_t>(fs::file_size(workshop_.file(name), problem));
-            files_.push_back({(folder_ / name).string(), bytes});
-        }
+        for (const std::string& name : made_) files_.push_back(workshop_.written(name));
         auto digest = workshop_.digest_of(made_);
         if (!digest) return fail(std::move(digest.error()));
         const std::string manifest = program_.name + ".json";
-        const std::string text = manifest_text(program_, options_, files_, *digest);
+        const std::string text = manifest_text(manifest_of(program_, options_, files_, *digest));
         if (auto done = add(manifest, text); !done) return fail(std::move(done.error()));
-        files_.push_back({(folder_ / manifest).string(), static_cast<int64_t>(text.size())});
+        files_.push_back(workshop_.written(manifest));
         if (auto moved = workshop_.move_all(made_); !moved) return fail(std::move(moved.error()));
         return std::move(files_);
     }

@@ -48,8 +48,8 @@ Json variant_json(const Variant& variant, const std::vector<Dimension>& dimensio
 
 }  // namespace
 
-std::string manifest_text(const Program& program, const ArtefactOptions& options, const std::vector<WrittenFile>& files,
-                          const std::string& digest) {
+Json manifest_of(const Program& program, const ArtefactOptions& options, const std::vector<WrittenFile>& files,
+                 const std::string& digest) {
     Json dimensions = Json::array();
     for (const Dimension& dimension : program.dimensions)
         dimensions.push_back(
@@ -59,18 +59,21 @@ std::string manifest_text(const Program& program, const ArtefactOptions& options
     Json list = Json::array();
     for (const WrittenFile& file : files)
         list.push_back({{"name", std::filesystem::path(file.path).filename().string()}, {"bytes", file.bytes}});
-    const Json json = {{"format", "heddle.artefact/1"},
-                       {"heddle", inference::build_info().version},
-                       {"name", program.name},
-                       {"hash", digest},
-                       {"inputs", arguments_json(program.inputs)},
-                       {"outputs", arguments_json(program.outputs)},
-                       {"dimensions", dimensions},
-                       {"weights", options.weights_beside ? program.name + ".weights" : "inside"},
-                       {"weight_bytes", program.weights.bytes()},
-                       {"variants", variants},
-                       {"files", list}};
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return {{"format", "heddle.artefact/1"},
+            {"heddle", inference::build_info().version},
+            {"name", program.name},
+            {"hash", digest},
+            {"inputs", arguments_json(program.inputs)},
+            {"outputs", arguments_json(program.outputs)},
+            {"dimensions", dimensions},
+            {"weights", options.weights_beside ? program.name + ".weights" : "inside"},
+            {"weight_bytes", program.weights.bytes()},
+            {"variants", variants},
+            {"files", list}};
+}
+
+std::string manifest_text(const Json& manifest) {
+    return manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace heddle::artefact

@@ -1,6 +1,8 @@
 // What an exported program is, as JSON.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <string>
 #include <vector>
 
@@ -9,7 +11,8 @@
 namespace heddle::artefact {
 
 // `files`: those that were written, but the manifest. The same program gives the same text.
-std::string manifest_text(const Program& program, const ArtefactOptions& options, const std::vector<WrittenFile>& files,
-                          const std::string& digest);
+nlohmann::ordered_json manifest_of(const Program& program, const ArtefactOptions& options,
+                                   const std::vector<WrittenFile>& files, const std::string& digest);
+std::string manifest_text(const nlohmann::ordered_json& manifest);
 
 }  // namespace heddle::artefact

@@ -229,13 +229,14 @@ private:
             }
             for (Program& program : *programs) {
                 const StageEnd& end = stage.ends[static_cast<size_t>(program.tag - 1)];
-                StepForm form = form_of(scope, state, end);
+                StepState next = state_behind(scope, state, end);
+                StepForm form = form_of(scope, state, end, next);
                 form.part = static_cast<int32_t>(program_.parts.size());
                 form.open = open;
                 program.name = fmt::format("{}_part{}", request_.name, form.part);
                 program_.parts.push_back(std::move(program));
                 row.forms.push_back(std::move(form));
-                behind.push_back(state_behind(scope, state, end));
+                behind.push_back(std::move(next));
             }
         }
         if (row.forms.empty()) return fail(std::move(why));
@@ -256,7 +257,7 @@ private:
         return next;
     }
 
-    StepForm form_of(StepScope& scope, const StepState& state, const StageEnd& end) {
+    StepForm form_of(StepScope& scope, const StepState& state, const StageEnd& end, const StepState& next) {
         StepForm form;
         for (const onnx::OnnxTensor& tensor : end.initializers)
             scope.initializers.insert_or_assign(tensor.name, tensor);
@@ -267,7 +268,6 @@ private:
             form.types.push_back(step_type(end.types[i]));
             there.insert(end.results[i]);
         }
-        const StepState next = state_behind(scope, state, end);
         for (const std::string& name : there) {
             if (!next.values.contains(name) && scope.has_value(name)) form.drops.push_back(value_of(scope, name));
         }

@@ -178,16 +178,7 @@ std::unexpected<Diagnostics> StageImport::not_a_size(const std::string& name, co
 }
 
 onnx::OnnxModel StageImport::model() const {
-    const onnx::OnnxModel& whole = request_.model;
-    onnx::OnnxModel part{.path = whole.path,
-                         .ir_version = whole.ir_version,
-                         .metadata = {},
-                         .opsets = whole.opsets,
-                         .graph = {},
-                         .functions = whole.functions,
-                         .data_files = {},
-                         .data_problems = {}};
-    part.graph.nodes = state_.rest;
+    onnx::OnnxModel part = onnx::model_of(request_.model, state_.rest);
     for (const std::string& name : reads_of(state_.rest)) {
         if (const auto truth = state_.truths.find(name); truth != state_.truths.end()) {
             part.graph.initializers.push_back(

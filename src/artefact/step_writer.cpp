@@ -186,24 +186,17 @@ public:
 
 private:
     Result<void> add_manifest(const Program& shell) {
-        for (const std::string& name : linked_.made()) add_file(name);
+        for (const std::string& name : linked_.made()) files_.push_back(workshop_.written(name));
         auto digest = workshop_.digest_of(linked_.made());
         if (!digest) return fail(std::move(digest.error()));
         const std::string name = program_.name + ".json";
-        const std::string text = manifest_text(shell, options_, files_, *digest);
-        auto json = nlohmann::ordered_json::parse(text);
+        auto json = manifest_of(shell, options_, files_, *digest);
         json["format"] = "heddle.step_artefact/1";
         json["steps"] = program_.steps.size();
         json["parts"] = program_.parts.size();
-        if (auto done = linked_.add_text(name, json.dump(2) + "\n"); !done) return done;
-        add_file(name);
+        if (auto done = linked_.add_text(name, manifest_text(json)); !done) return done;
+        files_.push_back(workshop_.written(name));
         return {};
-    }
-
-    void add_file(const std::string& name) {
-        std::error_code problem;
-        const auto bytes = static_cast<int64_t>(std::filesystem::file_size(workshop_.file(name), problem));
-        files_.push_back({(folder_ / name).string(), bytes});
     }
 
     const StepProgram& program_;

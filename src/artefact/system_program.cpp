@@ -9,6 +9,7 @@
 
 #include "artefact/c_writer.h"
 #include "artefact/linked_parts.h"
+#include "artefact/manifest.h"
 #include "artefact/workshop.h"
 #include "inference/build_info.h"
 
@@ -179,10 +180,8 @@ private:
                              {"targets", std::move(targets)}});
         }
         const auto file_of = [&](const std::string& name) {
-            std::error_code problem;
-            const auto bytes = static_cast<int64_t>(std::filesystem::file_size(workshop_.file(name), problem));
-            files_.push_back({(folder_ / name).string(), bytes});
-            return Json{{"name", name}, {"bytes", bytes}};
+            files_.push_back(workshop_.written(name));
+            return Json{{"name", name}, {"bytes", files_.back().bytes}};
         };
         for (const std::string& name : linked_.made()) files.push_back(file_of(name));
         const Json json = {{"format", "heddle.system_artefact/1"},
@@ -192,7 +191,7 @@ private:
                            {"parts", std::move(parts)},
                            {"files", std::move(files)},
                            {"digest", *digest}};
-        if (auto done = linked_.add_text(program_.name + ".json", json.dump(2) + "\n"); !done) return done;
+        if (auto done = linked_.add_text(program_.name + ".json", manifest_text(json)); !done) return done;
         file_of(program_.name + ".json");
         return {};
     }

@@ -47,6 +47,11 @@ Result<std::string> Workshop::digest_of(const std::vector<std::string>& names) c
     return cache::digest(all);
 }
 
+WrittenFile Workshop::written(const std::string& name) const {
+    std::error_code problem;
+    return {(folder_ / name).string(), static_cast<int64_t>(fs::file_size(file(name), problem))};
+}
+
 Result<void> Workshop::move_all(const std::vector<std::string>& names) const {
     for (const std::string& name : names) {
         std::error_code problem;

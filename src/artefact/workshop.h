@@ -24,6 +24,8 @@ public:
     std::string path() const { return path_.string(); }
     // Files of these names, to the folder. Code artefact.folder.
     Result<void> move_all(const std::vector<std::string>& names) const;
+    // What the file will be, with its bytes.
+    WrittenFile written(const std::string& name) const;
     // Of their names and contents.
     Result<std::string> digest_of(const std::vector<std::string>& names) const;
 

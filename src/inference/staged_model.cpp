@@ -325,10 +325,7 @@ Result<StagedGraph::Continuation*> StagedGraph::run_stage(Continuation& at, Name
 
 // The nodes as a model of their own.
 onnx::OnnxModel StagedGraph::part_of(const Continuation& at, const Inputs& inputs) const {
-    const onnx::OnnxModel& model = staging_.model;
-    onnx::OnnxModel part{.path = model.path, .ir_version = model.ir_version, .metadata = {}, .opsets = model.opsets,
-                         .graph = {}, .functions = model.functions, .data_files = {}, .data_problems = {}};
-    part.graph.nodes = at.nodes;
+    onnx::OnnxModel part = onnx::model_of(staging_.model, at.nodes);
     std::set<std::string> read;
     for (const onnx::OnnxNode& node : at.nodes) add_reads(node, read);
     for (const std::string& name : read) {

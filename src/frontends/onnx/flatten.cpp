@@ -167,4 +167,17 @@ FlatGraph written_out(const OnnxModel& model, const OnnxNode& node, bool conditi
     return flat;
 }
 
+OnnxModel model_of(const OnnxModel& whole, std::vector<OnnxNode> nodes) {
+    OnnxModel part{.path = whole.path,
+                   .ir_version = whole.ir_version,
+                   .metadata = {},
+                   .opsets = whole.opsets,
+                   .graph = {},
+                   .functions = whole.functions,
+                   .data_files = {},
+                   .data_problems = {}};
+    part.graph.nodes = std::move(nodes);
+    return part;
+}
+
 }  // namespace heddle::onnx

@@ -19,4 +19,7 @@ FlatGraph flattened(const OnnxModel& model, const OnnxGraph& graph);
 // node's label and the branch.
 FlatGraph written_out(const OnnxModel& model, const OnnxNode& node, bool condition);
 
+// A model of these nodes alone, which may call the functions of the whole one. It has no inputs and no weights yet.
+OnnxModel model_of(const OnnxModel& whole, std::vector<OnnxNode> nodes);
+
 }  // namespace heddle::onnx
