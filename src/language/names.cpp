@@ -100,7 +100,7 @@ bool looks_like_reduction(const Syntax& call) {
 std::vector<std::string> callable_names(const FunctionTable& functions) {
     std::vector<std::string> names = function_names();
     for (const auto& [name, function] : functions) names.push_back(name);
-    for (const char* name : {"mean", "argmin", "argmax", "count"}) names.emplace_back(name);
+    for (const char* name : {"mean", "argmin", "argmax", "count", "first", "order"}) names.emplace_back(name);
     return names;
 }
 
@@ -328,8 +328,8 @@ void NameChecker::check_reducer(const Syntax& node) {
                         .summary = fmt::format("`{}` joins no terms", node.text),
                         .place = node.mark,
                         .reason =
-                            "sum, prod, min, max, any, all, mean, count, argmin and argmax do, and functions that say "
-                            "what changes nothing"};
+                            "sum, prod, min, max, any, all, mean, count, first, argmin and argmax do, and functions that "
+                            "say what changes nothing"};
     if (own == functions_.end()) complaint.remedy = asked(nearest_name(node.text, callable_names(functions_)));
     if (complaint.remedy.empty())
         complaint.remedy =

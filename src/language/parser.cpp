@@ -12,8 +12,8 @@ namespace heddle {
 using Kind = Syntax::Kind;
 
 bool is_reduction_name(std::string_view name) {
-    constexpr std::array<std::string_view, 10> names = {"sum", "prod", "min",    "max",    "any",
-                                                        "all", "mean", "argmin", "argmax", "count"};
+    constexpr std::array<std::string_view, 12> names = {"sum",  "prod",   "min",    "max",   "any",   "all",
+                                                        "mean", "argmin", "argmax", "count", "first", "order"};
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 

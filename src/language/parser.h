@@ -146,7 +146,7 @@ std::vector<Parser::StaticAssignment> parse_static_lets(const Fragment& fragment
 std::vector<Parser::StaticAssignment> parse_function_lets(const Fragment& fragment, DiagnosticSink& sink,
                                                           std::vector<std::string>& failed);
 
-// A reduction's name: sum prod min max any all mean argmin argmax count.
+// A reduction's name: sum prod min max any all mean argmin argmax count first order.
 bool is_reduction_name(std::string_view name);
 
 }  // namespace heddle

@@ -61,7 +61,7 @@ struct Syntax {
         guard,           // access ?? otherwise; children: access, otherwise
         call,            // text(children..., named...); children are elements (a spread may occur); see `reduction`
         reduction,       // text(generators if filter : children[0]); `text` is sum prod min max any all mean argmin
-                         // argmax count
+                         // argmax count first order
         list,            // [elements]; children are elements
         comprehension,   // [children[0] for generators if filter]; children[0] is an element (a spread may occur)
         scoped,          // what a function gives, behind its lets; children: the lets, then the value

@@ -24,7 +24,7 @@ void BodyBuilder::statement(const Syntax& statement, Scope& scope, const Variabl
     const bool is_of_both = statement.kind == Syntax::Kind::let || statement.kind == Syntax::Kind::scan_block;
     if (!is_of_both && part_ != Part::all && is_state != (part_ == Part::states)) return;
     switch (statement.kind) {
-    case Syntax::Kind::let: let(statement, scope); break;
+    case Syntax::Kind::let: let(statement, scope, variables); break;
     case Syntax::Kind::parallel_block: parallel_block(statement, scope, variables); break;
     case Syntax::Kind::scan_block:
         if (in_scan_)
@@ -40,10 +40,11 @@ void BodyBuilder::statement(const Syntax& statement, Scope& scope, const Variabl
     }
 }
 
-void BodyBuilder::let(const Syntax& statement, Scope& scope) {
+void BodyBuilder::let(const Syntax& statement, Scope& scope, const VariableList& variables) {
     expressions_.need_new_name(statement.text, scope, statement.place);
     scope.names.set(statement.text, Value::failed());  // until its value is known
-    scope.names.set(statement.text, expressions_.let(statement, scope));
+    scope.names.set(statement.text, is_order(*statement.value) ? order(statement, scope, variables)
+                                                               : expressions_.let(statement, scope));
 }
 
 void BodyBuilder::parallel_block(const Syntax& statement, const Scope& scope, VariableList variables) {

@@ -99,6 +99,7 @@ Value BodyExpressions::index_coordinate(const Syntax& syntax) {
 
 void BodyExpressions::need_new_name(std::string_view name, const Scope& scope, const Place& place) {
     std::string_view meaning = scope.find(name)                          ? "a name of this body"
+                               : stands_for_others_                      ? ""
                                : environment_.input_position(name) >= 0  ? "an input"
                                : environment_.output_position(name) >= 0 ? "an output"
                                                                          : "";

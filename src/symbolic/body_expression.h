@@ -57,6 +57,17 @@ struct WrittenState {
     Value ended = Value::of(false);  // whether its `until` held after a step before
 };
 
+// What order(i < n if c : keys) puts in order, as local arrays over i.
+struct OrderTerms {
+    Size extent = 0;
+    std::vector<Value> keys;
+    std::vector<DType> dtypes;  // of the keys
+    std::optional<Value> kept;  // what the filter says, where there is one
+};
+
+// `syntax` is order(...), which stands for statements (body_order.cpp).
+bool is_order(const Syntax& syntax);
+
 class BodyExpressions : public Evaluator {
 public:
     // Local arrays of static numbers take what `types` says of their statements.
@@ -102,6 +113,9 @@ public:
     WrittenState& written_state(int32_t index) { return written_states_[static_cast<size_t>(index)]; }
     // The own axes of a state whose left side has so many steps before them.
     void bind_own(const Syntax& statement, size_t steps, Scope& scope, VariableList& variables);
+    OrderTerms order_terms(const Syntax& syntax, const Scope& scope);
+    // Statements that stand for another one have names of their own, whatever inputs and outputs are called.
+    void stand_for_others(bool whether) { stands_for_others_ = whether; }
     // Local arrays are of cells where this holds, if it is given.
     void keep_arrays(std::optional<Value> where) { arrays_where_ = std::move(where); }
 
@@ -167,6 +181,7 @@ private:
                 std::vector<Value>& terms, Size& count);
     Value reduced(const Syntax& syntax, const Generators& generators, const std::string& reducer, const Scope& scope,
                   Size& count);
+    Value first_place(const VariableList& variables, const Value& condition, const Place& place);
     Value within_parts(const Generators& generators, const Scope& scope);
     Value filtered(const std::string& reducer, const Value& filter, const Value& term, const Place& place);
     Value mean(const Value& sum, const Size& count, const Place& place);
@@ -186,6 +201,7 @@ private:
     std::vector<BodyState> states_;
     std::vector<WrittenState> written_states_;
     std::optional<Value> arrays_where_;
+    bool stands_for_others_ = false;
     std::vector<std::pair<NodeId, const Syntax*>> empty_arguments_;
 };
 

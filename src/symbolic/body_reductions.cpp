@@ -114,6 +114,9 @@ bool BodyExpressions::must_unroll(const Syntax& syntax, const std::string& name)
 }
 
 Value BodyExpressions::reduction(const Syntax& syntax, const Scope& scope) {
+    if (is_order(syntax))
+        operations().refuse_type(syntax.place, "an order in an expression", "the whole value of a local array",
+                                 "name it, and read at the name: let at[r < k] = order(...)");
     if (!is_reduction_name(syntax.text))
         return own_reduction(syntax, environment_.metakernel().functions->at(syntax.text), scope);
     Generators unrolled, reduced_over;
@@ -130,7 +133,7 @@ Value BodyExpressions::reduction(const Syntax& syntax, const Scope& scope) {
     }
     Size count = 1;
     if (unrolled.empty()) return reduced(syntax, reduced_over, syntax.text, scope, count);
-    if (syntax.text == "argmin" || syntax.text == "argmax")
+    if (syntax.text == "argmin" || syntax.text == "argmax" || syntax.text == "first")
         operations().refuse_type(syntax.place, fmt::format("{} over a list of tensors", syntax.text),
                                  "sum, prod, min, max, any, all, mean or count", "stack the tensors first");
     std::vector<Value> terms;
@@ -203,7 +206,7 @@ Value BodyExpressions::mean(const Value& sum, Element count, const Place& place)
 void BodyExpressions::need_reducible(const std::string& reducer, Element operand, const Place& place) {
     if (is_complex(elements_.dtype(operand)) && reducer != "sum" && reducer != "mean")
         elements_.refuse_complex(fmt::format("{} of", reducer), place);
-    bool wants_bool = reducer == "any" || reducer == "all" || reducer == "count";
+    bool wants_bool = reducer == "any" || reducer == "all" || reducer == "count" || reducer == "first";
     if (is_bool(elements_.dtype(operand)) == wants_bool) return;
     Diagnostic diagnostic =
         elements_.error("symbolic.dtype", place, fmt::format("{} of {}", reducer, elements_.type_name(operand)));
@@ -240,6 +243,24 @@ Value BodyExpressions::within_parts(const Generators& generators, const Scope& s
     return within;
 }
 
+// The least row-major number of the variables where the condition holds; -1, which is no place, where it holds nowhere.
+Value BodyExpressions::first_place(const VariableList& variables, const Value& condition, const Place& place) {
+    Operations& numbers = operations();
+    Value number = Value::of(int64_t{0});
+    for (VariableId id : variables) {
+        number = numbers.binary(ScalarOp::multiply, number, Value::of(body_.variable(id).extent), place);
+        number = numbers.binary(ScalarOp::add, number, variable_value(id), place);
+    }
+    const Value nowhere = Value::of(int64_t{-1});
+    if (variables.empty()) return numbers.select(condition, number, nowhere, place);
+    const NodeId least = nodes_.reduce(Reducer::minimum, DType::int64, variables, numbers.element(number, place).node,
+                                       numbers.element(condition, place).node);
+    const Element found{least, Element::Weak::integer};
+    const Element none = elements_.neutral(Reducer::minimum, found);
+    return numbers.select(numbers.binary(ScalarOp::equal, Value::of(found), Value::of(none), place), nowhere,
+                          Value::of(found), place);
+}
+
 Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generators, const std::string& reducer,
                                const Scope& scope, Size& count) {
     Scope inner{&scope, {}};
@@ -267,6 +288,10 @@ Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generator
     if (reducer == "count") {
         filter = operations().binary(ScalarOp::logical_and, filter, Value::of(term), syntax.place);
         term = elements_.weak_integer(1, true);
+    }
+    if (reducer == "first") {
+        filter = operations().binary(ScalarOp::logical_and, filter, Value::of(term), syntax.place);
+        return first_place(variables, filter, syntax.place);
     }
     std::string plain = reducer == "mean" || reducer == "count" ? "sum" : reducer;
     Reducer combiner = *reducer_named(plain);

@@ -130,7 +130,7 @@ StateId BodyBuilder::declare_state(const Syntax& statement, const Scope& scope, 
     Scope inner{&scope, {}};
     expressions_.bind_own(statement, steps.size(), inner, state.own);
     state.own_names = std::move(inner.names);
-    if (auto known = types_.find(&statement); known != types_.end()) state.type = known->second;
+    if (auto known = types_->find(&statement); known != types_->end()) state.type = known->second;
     state.assumed_real = assume_real_;
     assumed_ |= !state.type;
     return expressions_.add_state(std::move(state));

@@ -1,8 +1,12 @@
-// The statements of a body while it is built: body_builder.cpp has blocks and equations, body_scans.cpp scans.
+// The statements of a body while it is built: body_builder.cpp has blocks and equations, body_scans.cpp scans,
+// body_order.cpp orders.
 #pragma once
 
+#include <deque>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "symbolic/body_builder.h"
 #include "symbolic/body_expression.h"
@@ -12,6 +16,12 @@ namespace heddle {
 
 using WaveReaches = std::map<const Syntax*, WaveReach>;  // by scan
 
+// Statements that one of the body stands for, and names that are set for them.
+struct StandsFor {
+    std::vector<SyntaxPointer> statements;
+    std::deque<std::string> names;
+};
+
 class BodyBuilder {
 public:
     // States whose types are not known are assumed to be integers, or reals; scans of several axes, to read next cells.
@@ -20,7 +30,7 @@ public:
         : environment_(environment),
           body_(emptied(environment.state().scratch)),
           expressions_(environment, body_, &types),
-          types_(types),
+          types_(&types),
           reaches_(reaches),
           assume_real_(assume_real),
           written_(written) {}
@@ -68,7 +78,8 @@ private:
 
     void block(const std::vector<SyntaxPointer>& statements, Scope& scope, const VariableList& variables);
     void statement(const Syntax& statement, Scope& scope, const VariableList& variables);
-    void let(const Syntax& statement, Scope& scope);
+    void let(const Syntax& statement, Scope& scope, const VariableList& variables);
+    Value order(const Syntax& statement, const Scope& scope, const VariableList& variables);
     void parallel_block(const Syntax& statement, const Scope& scope, VariableList variables);
     void scan(const Syntax& statement, Scope& scope, VariableList variables);
     void scan_of_cells(const Syntax& statement, Scope& scope, VariableList variables);
@@ -96,7 +107,7 @@ private:
     BodyExpressions expressions_;
     Diagnostics diagnostics_;
     bool failed_ = false;
-    const StateTypes& types_;
+    const StateTypes* types_;
     const WaveReaches& reaches_;
     WaveReaches wider_;
     // Of the block of a scan of several axes first the states are built, in waves, then what it writes, by cells.
@@ -104,6 +115,7 @@ private:
     bool in_scan_ = false;
     bool assume_real_ = false, assumed_ = false;
     std::vector<EquationBox>& written_;
+    std::deque<StandsFor> orders_;
     StateTypes strong_, weak_, taken_;
     InlineVector<TensorReference, 4> outputs_;
     std::vector<const Place*> equation_places_;

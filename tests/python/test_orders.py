@@ -1,4 +1,7 @@
 """Orders of the library beside NumPy's: counted, by the network, and what is taken of them."""
+import pathlib
+import tempfile
+
 import numpy as np
 
 import heddle
@@ -84,3 +87,62 @@ def test_boxes_that_do_not_cover_one_another():
         wanted = [chosen_boxes(b, s, k, 0.25, np.float32(0.2)) for b, s in zip(boxes, scores, strict=True)]
         np.testing.assert_array_equal(chosen, [boxes for boxes, _ in wanted])
         np.testing.assert_array_equal(number, [count for _, count in wanted])
+
+
+ORDERS = """
+ordered:
+  doc: The first places of an order by two keys of what a filter leaves, and the first place where it leaves one.
+  params: {count: "int", some: "bool"}
+  inputs: {n: "$A[$size]", key0: "$B[$size]"}
+  index: "[]"
+  outputs: {at: "int64[$count]", first: "int64[]", whole: "int64[$count]"}
+  body: |
+    let place[r < $count] = order(i < $size if !$some || i % 3 != 0 && n[i] == n[i] : [n[i], key0[i]])
+    at[r] = place[r]
+    let part[r < $count] = order(i < $size from 2 to 40 : n[i] > 1)
+    whole[r] = part[r]
+    first = first(i < $size if i > 4 : n[i] == n[i] && n[i] > 1)
+sorted_rows:
+  inputs: {x: "float64[$rows, $n]", w: "float64[$n]"}
+  index: "[$rows]"
+  outputs: {y: float64}
+  body: |
+    let place[r < $n] = order(i < $n : -x[@rows, i])
+    y = sum(r < $n : w[r] * x[@rows, place[r]])
+"""
+
+
+def own_library(text):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "orders.yaml"
+        path.write_text(text)
+        return heddle.load_library(path)
+
+
+def test_orders_and_first_places_of_a_body_beside_numpy():
+    library, random = own_library(ORDERS), np.random.default_rng(8)
+    for size in (1, 2, 3, 8, 100, 511, 512, 513, 1024, 1500):
+        for a in (random.integers(0, 6, size).astype(np.int32),
+                  random.choice(np.float32([np.nan, -np.inf, np.inf, 0, -0.0, 1, 2]), size)):
+            b = random.choice([np.nan, np.inf, 1.0, 2.0], size)
+            for some in (False, True):
+                kept = [i for i in np.lexsort((b, a)) if not some or (i % 3 and a[i] == a[i])]
+                part = sorted(range(2, min(40, size)), key=lambda i: a[i] > 1)
+                first = [i for i in range(5, size) if a[i] > 1]
+                for count in (size, size // 3, size + 5):
+                    at, place, whole = library.call("ordered", a, b, count=count, some=some)
+                    np.testing.assert_array_equal(at, (kept + [-1] * count)[:count])
+                    np.testing.assert_array_equal(whole, (part + [-1] * count)[:count])
+                    assert place == (first + [-1])[0]
+
+
+def test_what_is_read_in_an_order_has_a_gradient():
+    library, random = own_library(ORDERS), np.random.default_rng(9)
+    for n in (40, 600):
+        x, w = random.random((3, n)), random.random(n)
+        total = lambda v: library.call("reduce_sum", library.call("sorted_rows", v, w), keepdims=False)  # noqa: B023, E731
+        gradient = heddle.grad(total, library=library)(x)
+        wanted = np.empty_like(x)
+        for row, made in zip(x, wanted, strict=True):
+            made[np.argsort(-row, kind="stable")] = w
+        np.testing.assert_allclose(gradient, wanted)

@@ -185,6 +185,29 @@ TEST(BodyErrors, DeclaredProjections) {
     EXPECT_EQ(code_of(declared("[@m, @m]", window)), "symbolic.ipf");
 }
 
+TEST(BodyErrors, AnOrderIsTheValueOfALocalArray) {
+    EXPECT_EQ(code_of(over_x("let at[r < $n] = order(i < $n : x[i])\n    y = x[at[@n]] ?? 0")), "");
+    EXPECT_EQ(code_of(over_x("let at[r < 3] = order(i < $n if x[i] > 0 : [x[i] > 1, i % 2])\n    y = x[at[1]] ?? 0")), "");
+    EXPECT_EQ(code_of(over_x("for c < 2:\n      let at[r < 3] = order(i < $n : x[i] * c)\n    y = x")), "");
+    EXPECT_EQ(code_of(over_x("y = order(i < $n : x[i])")), "symbolic.type");
+    EXPECT_EQ(code_of(over_x("let at = order(i < $n : x[i])\n    y = x")), "symbolic.type");
+    EXPECT_EQ(code_of(over_x("let at[r < 3] = order(i < $n : x[i]) + 1\n    y = x")), "symbolic.type");
+    EXPECT_EQ(code_of(over_x("let at[r < 3, q < 2] = order(i < $n : x[i])\n    y = x")), "symbolic.type");
+    EXPECT_EQ(code_of(over_x("let at[r < 3] = order(i < $n, j < $n : x[i])\n    y = x")), "symbolic.type");
+    EXPECT_EQ(code_of(over_x("let at[r < 3] = order(i < $n : [])\n    y = x")), "symbolic.type");
+    EXPECT_EQ(code_of(over_x("let at[r < 3] = order(i < $n : complex(x[i], x[i]))\n    y = x")), "symbolic.complex");
+    EXPECT_EQ(code_of(over_x("let at[r < 3] = order(i < 1000000000 : i)\n    y = x")), "symbolic.limit");
+    EXPECT_EQ(code_of(over_x("scan t < 4:\n      let at[r < 3] = order(i < $n : x[i])\n      s[t] = s[t - 1] + at[0] from 0\n"
+                             "    y = x")),
+              "symbolic.type");
+}
+
+TEST(BodyErrors, FirstPlacesAreOfConditions) {
+    EXPECT_EQ(code_of(over_x("y = x[first(k < $n : x[k] > 1)] ?? 0")), "");
+    EXPECT_EQ(code_of(over_x("y = x[first(k < $n : x[k])] ?? 0")), "symbolic.dtype");
+    EXPECT_EQ(code_of(over_x("y = first(x > 1)")), "language.function_arguments");
+}
+
 TEST(BodyErrors, LimitsHold) {
     // Nested functions that double at each level end with a diagnostic, not with memory.
     std::string text = "let: |\n";
