@@ -168,6 +168,53 @@ CodeValue Walker::points_together(CodeValue first, CodeValue end, const std::fun
     return rest;
 }
 
+// for (value = first; value < end; value += step), until what `until` names is settled.
+void Walker::repeat(CodeValue first, CodeValue end, int64_t step, const std::vector<AccumulatorId>& until,
+                    const std::function<void(CodeValue)>& body) {
+    if (until.empty()) return code_.repeat(first, end, step, body);
+    const Cell at = code_.cell(first), goes_on = code_.cell(code_.integer(DType::boolean, 1));
+    const auto condition = [&] {
+        return code_.operation(CodeOp::bit_and, code_.get(goes_on), integer_op(CodeOp::less, code_.get(at), end));
+    };
+    code_.repeat_while(condition, [&] {
+        const CodeValue value = code_.get(at);
+        body(value);
+        CodeValue settled = is_settled(until[0]);
+        for (size_t k = 1; k < until.size(); k++)
+            settled = code_.operation(CodeOp::bit_and, settled, is_settled(until[k]));
+        code_.set(goes_on, opposite(settled));
+        code_.set(at, integer_op(CodeOp::add, value, integer(step)));
+    });
+}
+
+// Nothing changes it any more (tree.h, `until`).
+CodeValue Walker::is_settled(AccumulatorId id) {
+    const Accumulator& accumulator = tree_.accumulator(id);
+    const std::vector<Cell>& cells = accumulators_[static_cast<size_t>(id)].cells;
+    const auto holds = [&](const Cell& cell) {
+        const CodeValue value = code_.get(cell);
+        if (accumulator.state || accumulator.reducer == Reducer::any) return value;
+        if (accumulator.reducer == Reducer::all) return opposite(value);
+        return code_.operation(CodeOp::not_equal, value,
+                               widened(code_, neutral(code_, accumulator.reducer, accumulator.dtype), value.width));
+    };
+    std::optional<CodeValue> open;  // lanes, or rows, that are not settled
+    const auto leave_open = [&](CodeValue part) { open = open ? code_.operation(CodeOp::bit_or, *open, part) : part; };
+    const size_t vectors = static_cast<size_t>(accumulator.vectors);
+    for (size_t row = 0; row < cells.size(); row += vectors) {
+        std::optional<CodeValue> some;
+        for (size_t j = 0; j < vectors; j++) {
+            const CodeValue held = holds(cells[row + j]);
+            if (accumulator.state)
+                leave_open(*both(opposite(held), lane_mask(static_cast<int>(j)), held.width));
+            else
+                some = some ? code_.operation(CodeOp::bit_or, *some, held) : held;
+        }
+        if (some) leave_open(opposite(some->width > 1 ? code_.any(*some) : *some));
+    }
+    return opposite(open->width > 1 ? code_.any(*open) : *open);
+}
+
 void Walker::statement(const For& node) {
     auto& binding = bindings_[static_cast<size_t>(node.variable)];
     depth_++;
@@ -185,8 +232,9 @@ void Walker::statement(const For& node) {
             binding = Binding{value, std::nullopt, {}, depth_};
             scoped(node.body);
         };
-        if (lane_variable_ == no_id && is_short(node.body)) first = points_together(first, end, point);
-        code_.repeat(first, end, 1, point);
+        if (lane_variable_ == no_id && node.until.empty() && is_short(node.body))
+            first = points_together(first, end, point);
+        repeat(first, end, 1, node.until, point);
     }
     depth_--;
     binding.reset();
@@ -223,8 +271,8 @@ void Walker::statement(const Lanes& node) {
     forget_reads_of(stored_in(node.body));
     const int64_t block_lanes = int64_t{node.vectors} * node.width;
     if (node.mask == Lanes::Mask::always) {
-        code_.repeat(first, end, block_lanes,
-                     [&](CodeValue base) { lanes_block(node, node.vectors, node.width, base, end); });
+        repeat(first, end, block_lanes, node.until,
+               [&](CodeValue base) { lanes_block(node, node.vectors, node.width, base, end); });
     } else if (node.mask == Lanes::Mask::shifted) {
         shifted_lanes(node, first, end);
     } else {
@@ -232,7 +280,8 @@ void Walker::statement(const Lanes& node) {
         CodeValue left = full;
         if (node.mask == Lanes::Mask::last && node.vectors > 1) left = whole_blocks(node, 1, first, full, end);
         if (node.mask == Lanes::Mask::tail) {
-            code_.repeat(full, end, node.width, [&](CodeValue base) { lanes_block(node, 1, node.width, base, end); });
+            repeat(full, end, node.width, node.until,
+                   [&](CodeValue base) { lanes_block(node, 1, node.width, base, end); });
         } else {
             const int vectors = node.mask == Lanes::Mask::last ? 1 : node.vectors;
             code_.branch(
@@ -249,8 +298,8 @@ CodeValue Walker::whole_blocks(const Lanes& node, int vectors, CodeValue first, 
     const CodeValue extent = larger(integer_op(CodeOp::subtract, end, first), integer(0));
     const CodeValue blocks = integer_op(CodeOp::divide, extent, lanes);
     const CodeValue whole = integer_op(CodeOp::add, first, integer_op(CodeOp::multiply, blocks, lanes));
-    code_.repeat(begin, whole, int64_t{vectors} * node.width,
-                 [&](CodeValue base) { lanes_block(node, vectors, node.width, base, std::nullopt); });
+    repeat(begin, whole, int64_t{vectors} * node.width, node.until,
+           [&](CodeValue base) { lanes_block(node, vectors, node.width, base, std::nullopt); });
     return whole;
 }
 

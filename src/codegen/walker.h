@@ -60,6 +60,9 @@ private:
     void block(const Block& statements);
     void scoped(const Block& statements);
     bool is_short(const Block& statements) const;
+    void repeat(CodeValue first, CodeValue end, int64_t step, const std::vector<AccumulatorId>& until,
+                const std::function<void(CodeValue)>& body);
+    CodeValue is_settled(AccumulatorId id);
     CodeValue points_together(CodeValue first, CodeValue end, const std::function<void(CodeValue)>& point);
     void statement(const Phase& node);
     void statement(const For& node);

@@ -111,6 +111,7 @@ Block Nest::lanes(const Inner& inner) {
     lanes.reduced = group_.lanes_reduced;
     expressions_.bind(group_.lanes, lanes.variable);
     lanes.body = inner();
+    lanes.until = ends_of_reduction(lanes.body, true);
     expressions_.unbind(group_.lanes);
     return {Statement{std::move(lanes)}};
 }

@@ -1,6 +1,6 @@
 // The nest while it is built: nest.cpp has loops, tiles and updates, nest_ranges.cpp where loops begin and end,
 // nest_reduced.cpp loops over reduced axes, nest_steps.cpp the steps of a scan by vectors, nest_prefetch.cpp what is
-// asked for ahead.
+// asked for ahead, nest_ends.cpp which loops end early.
 #pragma once
 
 #include <functional>
@@ -87,6 +87,8 @@ private:
     Expr asked_of_tile(const ReducedLoop& loop) const;
     Block cut_where_it_changes(const ReducedLoop& loop, Expr below_zero, const Inner& inner);
     bool adds_nothing() const;
+    std::vector<AccumulatorId> ends_of_reduction(const Block& body, bool of_lanes) const;
+    std::vector<AccumulatorId> ends_of_steps(const Block& body, const std::map<TensorIndex, AccumulatorId>& states) const;
     std::optional<int64_t> window(AxisId axis) const;
     Block core();
     bool loops_over_rows() const;

@@ -79,6 +79,7 @@ Block Nest::reduced_parts(const ReducedLoop& of, const Inner& inner) {
     const auto extent = window(of.axis);
     expressions_.bind(of.axis, loop.variable);
     loop.body = inner();
+    loop.until = ends_of_reduction(loop.body, false);
     expressions_.unbind(of.axis);
     if (!of.clipped && !group_.lanes_reduced && may_unroll(loop.body, extent.value_or(0))) loop.unrolled = *extent;
     return {Statement{std::move(loop)}};

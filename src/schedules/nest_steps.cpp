@@ -106,6 +106,7 @@ Block Nest::steps_in_turn() {
         changes.push_back({update});
     }
     append(loop.body, std::move(changes));
+    loop.until = ends_of_steps(loop.body, states);
     expressions_.unbind(group_.vector_steps);
     block.push_back({std::move(loop)});
     for (const auto& [tensor, state] : states) block.push_back({Finish{state}});

@@ -214,10 +214,15 @@ struct Phase {
     Block body;
 };
 
+// `until`, of a loop: it ends behind an iteration after which each of these accumulators is settled. Nothing that is left
+// would change what the loop makes. `any`, `all`: settled where a lane says true, or false. minimum: where a lane has a
+// term at all, for later ones are not less. A state of truth values: where it holds in all lanes; the loop then makes
+// states alone, which stay as they are from there on.
 struct For {
     VariableId variable = no_id;
     Range range;
     int64_t unrolled = 0;  // > 0: the range is 0..unrolled, every iteration written out
+    std::vector<AccumulatorId> until;
     Block body;
 };
 
@@ -258,6 +263,7 @@ struct Lanes {
     int width = 1;
     Mask mask = Mask::edge;
     bool reduced = false;
+    std::vector<AccumulatorId> until;  // of reduced lanes
     Block body;
 };
 

@@ -412,12 +412,20 @@ private:
         }
     }
 
+    std::vector<AccumulatorId> until() {
+        std::vector<AccumulatorId> settled;
+        if (!reader_.take("until")) return settled;
+        while (reader_.peek().kind == Token::Kind::integer) settled.push_back(AccumulatorId(reader_.integer("an accumulator")));
+        return settled;
+    }
+
     For loop(int indentation) {
         For loop;
         loop.variable = bind(Variable::Kind::loop);
         reader_.expect("in");
         loop.range = range();
         if (reader_.take("unrolled")) loop.unrolled = reader_.integer("a count");
+        loop.until = until();
         loop.body = block(indentation);
         return loop;
     }
@@ -464,6 +472,7 @@ private:
         else
             reader_.expect("edge");
         lanes.reduced = reader_.take("reduced");
+        lanes.until = until();
         lanes.body = block(indentation);
         return lanes;
     }

@@ -205,10 +205,16 @@ private:
         block(p.body, depth + 1);
     }
 
+    static std::string until(const std::vector<AccumulatorId>& settled) {
+        std::string text = settled.empty() ? "" : " until";
+        for (AccumulatorId id : settled) text += " " + std::to_string(id);
+        return text;
+    }
+
     void print_statement(const For& loop, int depth) {
         prepare(loop.range, depth);
         line(depth, "for " + variable(loop.variable) + " in " + range(loop.range) +
-                        (loop.unrolled ? " unrolled " + std::to_string(loop.unrolled) : ""));
+                        (loop.unrolled ? " unrolled " + std::to_string(loop.unrolled) : "") + until(loop.until));
         block(loop.body, depth + 1);
     }
 
@@ -227,7 +233,7 @@ private:
         prepare(lanes.range, depth);
         line(depth, "lanes " + variable(lanes.variable) + " in " + range(lanes.range) + " by " +
                         std::to_string(lanes.vectors) + " x " + std::to_string(lanes.width) + " mask " +
-                        tree_names::mask(lanes.mask) + (lanes.reduced ? " reduced" : ""));
+                        tree_names::mask(lanes.mask) + (lanes.reduced ? " reduced" : "") + until(lanes.until));
         block(lanes.body, depth + 1);
     }
 

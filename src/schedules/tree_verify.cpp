@@ -268,8 +268,23 @@ private:
         if (loop.unrolled < 0 || loop.unrolled > most_copies)
             error("schedules.tree_range", "a loop is written out too often", std::to_string(loop.unrolled));
         bind(loop.variable, Variable::Kind::loop);
+        check_until(loop.until, in_lanes_);
+        if (!loop.until.empty() && loop.unrolled > 0)
+            error("schedules.tree_range", "a loop that is written out ends early", tree_.variable(loop.variable).name);
         check_block(loop.body);
         scope_.erase(loop.variable);
+    }
+
+    // What ends a loop has begun around it, and is of a kind that settles.
+    void check_until(const std::vector<AccumulatorId>& until, bool states) {
+        for (AccumulatorId id : until) {
+            if (!in(tree_.accumulators, id, "an accumulator")) return;
+            const Accumulator& a = tree_.accumulator(id);
+            const bool reduces = a.reduced_lanes && (a.reducer == Reducer::any || a.reducer == Reducer::all ||
+                                                     (a.reducer == Reducer::minimum && is_integer(a.dtype)));
+            if (!started_.contains(id) || finished_.contains(id) || !(reduces || (states && a.state && is_bool(a.dtype))))
+                error("schedules.tree_range", "a loop ends by an accumulator that does not settle in it", a.name);
+        }
     }
 
     void check(const Rows& rows) {
@@ -329,6 +344,7 @@ private:
             error("schedules.tree_lanes", "reduced lanes have no block under masks at their end", "");
         if (lanes.reduced && lanes.mask == Lanes::Mask::shifted)
             error("schedules.tree_lanes", "reduced lanes are done twice", "");
+        check_until(lanes.until, false);
         in_lanes_ = true;
         is_shifted_ = lanes.mask == Lanes::Mask::shifted;
         has_tail_ = lanes.mask == Lanes::Mask::tail || lanes.mask == Lanes::Mask::last;

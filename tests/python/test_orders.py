@@ -146,3 +146,38 @@ def test_what_is_read_in_an_order_has_a_gradient():
         for row, made in zip(x, wanted, strict=True):
             made[np.argsort(-row, kind="stable")] = w
         np.testing.assert_allclose(gradient, wanted)
+
+
+ENDS = """
+places:
+  inputs: {x: "float32[$rows, $n]"}
+  index: "[$rows]"
+  outputs: {place: int64, some: bool, every: bool}
+  body: |
+    place = first(k < $n : x[@rows, k] > 0.5)
+    some = any(k < $n : x[@rows, k] > 0.5)
+    every = all(k < $n if k % 7 != 3 : x[@rows, k] <= 0.5)
+in_planes:
+  inputs: {x: "float32[$m, $n]"}
+  index: "[]"
+  outputs: {place: int64, some: bool}
+  body: |
+    place = first(i < $m, k < $n : x[i, k] > 0.5)
+    some = any(i < $m, k < $n : x[i, k] > 0.5)
+"""
+
+
+def test_loops_that_end_early_find_what_is_anywhere():
+    library = own_library(ENDS)
+    for n in (1, 70, 1000, 1300):
+        x = np.tril(np.ones((n + 1, n), np.float32), -1)[:, ::-1]  # row r has its first at n - r
+        place, some, every = library.call("places", x)
+        np.testing.assert_array_equal(place, [-1] + [n - r for r in range(1, n + 1)])
+        np.testing.assert_array_equal(some, np.arange(n + 1) > 0)
+        np.testing.assert_array_equal(every, [not any(k % 7 != 3 for k in range(n - r, n)) for r in range(n + 1)])
+    for m, n in ((3, 1000), (1000, 3), (40, 40), (1, 5000)):
+        for at in {0, 1, n - 1, n, m * n // 2, m * n - 1} & set(range(m * n)):
+            x = np.zeros((m, n), np.float32)
+            x.reshape(-1)[at] = 1
+            assert [r.item() for r in library.call("in_planes", x)] == [at, True]
+        assert [r.item() for r in library.call("in_planes", np.zeros((m, n), np.float32))] == [-1, False]

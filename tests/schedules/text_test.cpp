@@ -257,6 +257,15 @@ TEST(TreeText, EveryErrorOfTheVerifierIsFound) {
     std::string sum = tree_text("softmax");
     sum.insert(sum.find('\n', sum.find(" for ")), " unrolled 1000000");
     expect_tree_error(sum, "schedules.tree_range");
+    // What ends a loop is an accumulator that has begun, and that settles.
+    const std::string truths = tree_text("truths_of_rows");
+    ASSERT_NE(truths.find(" until 0 1\n"), std::string::npos) << truths;
+    expect_tree_error(replaced(truths, " until 0 1", " until 0 9"), "schedules.tree_index");
+    expect_tree_error(replaced(truths, "start 1\n", "\n"), "schedules.tree_range");
+    const std::string steps = tree_text("scan_until");
+    ASSERT_NE(steps.find(" until "), std::string::npos) << steps;
+    expect_tree_error(replaced(steps, " until 1", " until 0"), "schedules.tree_range");
+    EXPECT_EQ(tree_text("argmax_last").find(" until "), std::string::npos);
     Tree tree = schedule(kernel_named("softmax"), Target()).value().tree;
     std::swap(tree.memories.front(), tree.memories.back());
     auto result = verify(tree);
