@@ -324,12 +324,13 @@ void NameChecker::check_reducer(const Syntax& node) {
     if (failed.contains(node.text)) return;
     const auto own = functions_.find(node.text);
     if (own != functions_.end() && own->second.neutral) return;
-    Complaint complaint{.code = "language.reducer",
-                        .summary = fmt::format("`{}` joins no terms", node.text),
-                        .place = node.mark,
-                        .reason =
-                            "sum, prod, min, max, any, all, mean, count, first, argmin and argmax do, and functions that "
-                            "say what changes nothing"};
+    Complaint complaint{
+        .code = "language.reducer",
+        .summary = fmt::format("`{}` joins no terms", node.text),
+        .place = node.mark,
+        .reason =
+            "sum, prod, min, max, any, all, mean, count, first, argmin and argmax do, and functions that "
+            "say what changes nothing"};
     if (own == functions_.end()) complaint.remedy = asked(nearest_name(node.text, callable_names(functions_)));
     if (complaint.remedy.empty())
         complaint.remedy =

@@ -88,7 +88,8 @@ private:
     Block cut_where_it_changes(const ReducedLoop& loop, Expr below_zero, const Inner& inner);
     bool adds_nothing() const;
     std::vector<AccumulatorId> ends_of_reduction(const Block& body, bool of_lanes) const;
-    std::vector<AccumulatorId> ends_of_steps(const Block& body, const std::map<TensorIndex, AccumulatorId>& states) const;
+    std::vector<AccumulatorId> ends_of_steps(const Block& body,
+                                             const std::map<TensorIndex, AccumulatorId>& states) const;
     std::optional<int64_t> window(AxisId axis) const;
     Block core();
     bool loops_over_rows() const;

@@ -19,7 +19,8 @@ public:
         return std::ranges::all_of(block, [&](const Statement& statement) {
             if (const auto* update = std::get_if<Update>(&statement.node))
                 return is_silent(update->value) && is_silent(update->index) && is_silent(update->factor);
-            if (const auto* define = std::get_if<Define>(&statement.node)) return is_silent(tree_.let(define->let).value);
+            if (const auto* define = std::get_if<Define>(&statement.node))
+                return is_silent(tree_.let(define->let).value);
             if (const auto* loop = std::get_if<For>(&statement.node)) return (*this)(loop->body);
             if (const auto* lanes = std::get_if<Lanes>(&statement.node)) return (*this)(lanes->body);
             if (const auto* start = std::get_if<Start>(&statement.node)) return is_silent(start->value);
@@ -60,7 +61,8 @@ std::vector<AccumulatorId> Nest::ends_of_reduction(const Block& body, bool of_la
     if (assembly_.kernel.hint(group_.lanes) < least_blocks * group_.vectors * group_.width) return {};
     for (EquationIndex index : group_.reductions) {
         const Reducer reducer = *equation(index).reducer;
-        const bool is_truth = (reducer == Reducer::any || reducer == Reducer::all) && is_bool(equation(index).right->dtype);
+        const bool is_truth =
+            (reducer == Reducer::any || reducer == Reducer::all) && is_bool(equation(index).right->dtype);
         const bool is_first = of_lanes && reducer == Reducer::minimum && is_first_place(right(index), group_.lanes);
         if (!is_truth && !is_first) return {};
     }
@@ -68,7 +70,8 @@ std::vector<AccumulatorId> Nest::ends_of_reduction(const Block& body, bool of_la
 }
 
 // Of the steps of a scan: the state that says that it is over. From then on each state is what it was.
-std::vector<AccumulatorId> Nest::ends_of_steps(const Block& body, const std::map<TensorIndex, AccumulatorId>& states) const {
+std::vector<AccumulatorId> Nest::ends_of_steps(const Block& body,
+                                               const std::map<TensorIndex, AccumulatorId>& states) const {
     if (assembly_.target.has_workgroups()) return {};
     std::map<TensorIndex, TensorIndex> state_before;  // by what reads it: the state one step before
     for (EquationIndex index : group_.equations())
@@ -87,7 +90,8 @@ std::vector<AccumulatorId> Nest::ends_of_steps(const Block& body, const std::map
         const TensorIndex asked = read_state(parts[0]);
         if (asked < 0 || (over >= 0 && asked != over)) return {};
         over = asked;
-        const bool stays = read_state(parts[1]) == e.tensor || (e.tensor == over && parts[1] == assembly_.kernel.arena->truth(true));
+        const bool stays =
+            read_state(parts[1]) == e.tensor || (e.tensor == over && parts[1] == assembly_.kernel.arena->truth(true));
         if (!stays) return {};
     }
     if (over < 0 || !MakesAccumulators(tree_)(body)) return {};

@@ -415,7 +415,8 @@ private:
     std::vector<AccumulatorId> until() {
         std::vector<AccumulatorId> settled;
         if (!reader_.take("until")) return settled;
-        while (reader_.peek().kind == Token::Kind::integer) settled.push_back(AccumulatorId(reader_.integer("an accumulator")));
+        while (reader_.peek().kind == Token::Kind::integer)
+            settled.push_back(AccumulatorId(reader_.integer("an accumulator")));
         return settled;
     }
 

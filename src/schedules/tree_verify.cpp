@@ -282,7 +282,8 @@ private:
             const Accumulator& a = tree_.accumulator(id);
             const bool reduces = a.reduced_lanes && (a.reducer == Reducer::any || a.reducer == Reducer::all ||
                                                      (a.reducer == Reducer::minimum && is_integer(a.dtype)));
-            if (!started_.contains(id) || finished_.contains(id) || !(reduces || (states && a.state && is_bool(a.dtype))))
+            if (!started_.contains(id) || finished_.contains(id) ||
+                !(reduces || (states && a.state && is_bool(a.dtype))))
                 error("schedules.tree_range", "a loop ends by an accumulator that does not settle in it", a.name);
         }
     }

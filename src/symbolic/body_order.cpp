@@ -74,10 +74,10 @@ std::string by_network(std::span<const DType> keys, bool filtered) {
         "  let changes[i < all] = ({}) == ((bit_and(i, distance[t]) == 0) == (bit_and(i, run[t]) == 0))\n",
         before);
     for (size_t k = 0; k < states.size(); ++k) {
-        const std::string initial =
-            k == keys.size()   ? filtered ? "(kept[i] ?? false) ? int32(i) : int32(i + n)" : "int32(i)"
-            : is_float(keys[k]) ? fmt::format("key{}[i] ?? (inf - inf)", k)
-                                : fmt::format("key{}[i] ?? highest({})", k, name(keys[k]));
+        const std::string initial = k == keys.size()
+                                        ? filtered ? "(kept[i] ?? false) ? int32(i) : int32(i + n)" : "int32(i)"
+                                    : is_float(keys[k]) ? fmt::format("key{}[i] ?? (inf - inf)", k)
+                                                        : fmt::format("key{}[i] ?? highest({})", k, name(keys[k]));
         text += fmt::format("  {}[t, i < all] = changes[i] ? {} : {} from {}\n", states[k], far[k], near[k], initial);
     }
     return text +
@@ -136,18 +136,21 @@ Value BodyBuilder::order(const Syntax& statement, const Scope& scope, const Vari
         operations.refuse_type(written.place, "an order in a scan", "an order of what does not depend on steps",
                                "put it before the scan");
     if (statement.generators.size() != 1)
-        operations.refuse_type(statement.place, "an order of several axes", "one axis, as in let at[r < k] = order(...)",
+        operations.refuse_type(statement.place, "an order of several axes",
+                               "one axis, as in let at[r < k] = order(...)",
                                "open a block for the others: for g < groups:");
     const Scope around{&scope, {}};
     const OrderTerms terms = expressions_.order_terms(written, around);
     if (terms.extent > most_ordered) {
-        Diagnostic diagnostic = expressions_.elements().error("symbolic.limit", written.place, "an order of too many terms");
+        Diagnostic diagnostic =
+            expressions_.elements().error("symbolic.limit", written.place, "an order of too many terms");
         diagnostic.expected = fmt::format("at most {}", most_ordered);
         expressions_.elements().refuse(std::move(diagnostic));
     }
     const bool filtered = terms.kept.has_value();
     StandsFor& order = orders_.emplace_back(StandsFor{
-        parsed(terms.extent < most_counted ? by_counting(terms.dtypes, filtered) : by_network(terms.dtypes, filtered)), {}});
+        parsed(terms.extent < most_counted ? by_counting(terms.dtypes, filtered) : by_network(terms.dtypes, filtered)),
+        {}});
     Scope own;  // nothing of the body has a name in it
     own.names.set("n", Value::of(terms.extent));
     own.names.set("count", expressions_.evaluate(*statement.generators[0].range, around));

@@ -187,7 +187,8 @@ TEST(BodyErrors, DeclaredProjections) {
 
 TEST(BodyErrors, AnOrderIsTheValueOfALocalArray) {
     EXPECT_EQ(code_of(over_x("let at[r < $n] = order(i < $n : x[i])\n    y = x[at[@n]] ?? 0")), "");
-    EXPECT_EQ(code_of(over_x("let at[r < 3] = order(i < $n if x[i] > 0 : [x[i] > 1, i % 2])\n    y = x[at[1]] ?? 0")), "");
+    EXPECT_EQ(code_of(over_x("let at[r < 3] = order(i < $n if x[i] > 0 : [x[i] > 1, i % 2])\n    y = x[at[1]] ?? 0")),
+              "");
     EXPECT_EQ(code_of(over_x("for c < 2:\n      let at[r < 3] = order(i < $n : x[i] * c)\n    y = x")), "");
     EXPECT_EQ(code_of(over_x("y = order(i < $n : x[i])")), "symbolic.type");
     EXPECT_EQ(code_of(over_x("let at = order(i < $n : x[i])\n    y = x")), "symbolic.type");
@@ -197,9 +198,10 @@ TEST(BodyErrors, AnOrderIsTheValueOfALocalArray) {
     EXPECT_EQ(code_of(over_x("let at[r < 3] = order(i < $n : [])\n    y = x")), "symbolic.type");
     EXPECT_EQ(code_of(over_x("let at[r < 3] = order(i < $n : complex(x[i], x[i]))\n    y = x")), "symbolic.complex");
     EXPECT_EQ(code_of(over_x("let at[r < 3] = order(i < 1000000000 : i)\n    y = x")), "symbolic.limit");
-    EXPECT_EQ(code_of(over_x("scan t < 4:\n      let at[r < 3] = order(i < $n : x[i])\n      s[t] = s[t - 1] + at[0] from 0\n"
-                             "    y = x")),
-              "symbolic.type");
+    EXPECT_EQ(
+        code_of(over_x("scan t < 4:\n      let at[r < 3] = order(i < $n : x[i])\n      s[t] = s[t - 1] + at[0] from 0\n"
+                       "    y = x")),
+        "symbolic.type");
 }
 
 TEST(BodyErrors, FirstPlacesAreOfConditions) {
