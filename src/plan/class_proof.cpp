@@ -4,19 +4,39 @@
 
 #include <fmt/format.h>
 
-#include "zspace/origin_bounds.h"
+#include "schedules/access_proof.h"
+#include "zspace/premises.h"
 
 namespace heddle::plan {
 namespace {
 
 class Prover {
 public:
-    explicit Prover(const Plan& plan) : plan_(plan), classes_(plan.names) { classes_.erase(plan.capacity); }
+    explicit Prover(const Plan& plan) : plan_(plan) {
+        if (!plan.facts) return;
+        for (const SizeFact& fact : plan.facts->list()) {
+            if (fact.relation == SizeFact::Relation::not_zero) premises_.add_not_zero(fact.size);
+        }
+        for (const SizeFact& fact : plan.facts->list()) {
+            if (fact.relation == SizeFact::Relation::zero) premises_.add_zero(premises_.of(fact.size));
+        }
+        std::vector<Polynomial> others;
+        for (const SizeFact& fact : plan.facts->list()) {
+            if (fact.relation == SizeFact::Relation::not_negative) others.push_back(premises_.of(fact.size));
+        }
+        // What says most first: of others like it nothing is new then.
+        std::ranges::stable_sort(others, {}, &Polynomial::constant);
+        for (const Polynomial& size : others) {
+            if (!proves(size)) premises_.add(size);
+        }
+    }
 
     ClassProof prove() {
         for (const Buffer& buffer : plan_.buffers) prove_map(buffer);
-        for (const Batch& batch : plan_.run) {
-            for (const Launch& launch : batch) prove_launch(launch);
+        for (const auto* phase : {&plan_.prepare, &plan_.run}) {
+            for (const Batch& batch : *phase) {
+                for (const Launch& launch : batch) prove_launch(launch), prove_memory(launch);
+            }
         }
         return std::move(proof_);
     }
@@ -26,21 +46,37 @@ private:
         proof_.statements++;
         if (!holds) proof_.unproved.push_back(fmt::format("{}: {} {} 0", what, size.text(), relation));
     }
-    // Equal sizes are one expression, but where a fact says that they are.
-    void claim_equal(const Size& a, const Size& b, const std::string& what) {
-        const Size difference = a - b;
-        claim(difference.same_as(0) || is_fact(difference, SizeFact::Relation::zero), what, difference, "==");
+    bool proves(const Polynomial& not_negative) { return premises_.proves(not_negative); }
+    bool are_equal(const Size& a, const Size& b) {
+        const Polynomial difference = premises_.of(a) - premises_.of(b);
+        return proves(difference) && proves(-difference);
     }
+    void claim_equal(const Size& a, const Size& b, const std::string& what) { claim(are_equal(a, b), what, a - b, "=="); }
     void claim_not_negative(const Size& size, const std::string& what) {
-        claim(is_not_negative(size) || is_fact(size, SizeFact::Relation::not_negative), what, size, ">=");
+        claim(proves(premises_.of(size)), what, size, ">=");
     }
 
-    bool is_not_negative(const Size& size) const {
-        return size.named() ? is_never_negative(size.origin(), classes_) : size.number() >= 0;
-    }
-    bool is_fact(const Size& size, SizeFact::Relation relation) const {
-        if (!plan_.facts || !size.named()) return false;
-        return std::ranges::find(plan_.facts->list(), SizeFact{size.origin(), relation}) != plan_.facts->list().end();
+    // Accesses of all kernels. What is packed has no map, but bytes.
+    void prove_memory(const Launch& launch) {
+        const schedules::Tree& tree = *plan_.trees[static_cast<size_t>(launch.tree)];
+        std::vector<schedules::Room> rooms;
+        for (int32_t b : launch.buffers) {
+            const Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
+            rooms.push_back({buffer.base, buffer.bytes - buffer.base});
+        }
+        const auto place = [&](const schedules::Memory& array) {
+            return array.offset.launch ? launch.numbers[static_cast<size_t>(array.offset.value)] : Size(array.offset.value);
+        };
+        for (size_t m = rooms.size(); m < tree.memories.size(); m++) {
+            size_t next = m + 1;
+            while (next < tree.memories.size() && place(tree.memories[next]).same_as(place(tree.memories[m]))) next++;
+            const Size end = next < tree.memories.size() ? place(tree.memories[next]) : launch.scratch_bytes;
+            rooms.push_back({0, end - place(tree.memories[m])});
+        }
+        schedules::AccessProof found = schedules::prove_accesses(tree, launch.numbers, rooms, premises_);
+        proof_.statements += found.statements;
+        for (const std::string& what : found.unproved)
+            proof_.unproved.push_back(fmt::format("'{}' accesses nothing {}", launch.name, what));
     }
 
     void prove_map(const Buffer& buffer) {
@@ -67,24 +103,44 @@ private:
         const auto value = [&](const schedules::Number& number) {
             return number.launch ? launch.numbers[static_cast<size_t>(number.value)] : Size(number.value);
         };
-        std::vector<Digit> digits;
+        std::vector<Digit> axes, digits;
+        const size_t before = premises_.mark();
         for (const auto& axis : tree.tasks) {
             claim_not_negative(value(axis.step) - 1, "steps of tasks " + of);
             claim_not_negative(value(axis.step) * value(axis.count) - value(axis.extent), "tasks cover their axis " + of);
-            digits.push_back({value(axis.divisor), value(axis.count)});
+            claim_no_tasks(value(axis.extent), launch.tasks, of);
+            axes.push_back({value(axis.divisor), value(axis.count)});
+        }
+        for (const auto& axis : tree.tasks) premises_.add(premises_.of(value(axis.extent)) - 1);
+        for (const Digit& axis : axes) {
+            if (!are_equal(axis.count, 1)) digits.push_back(axis);
         }
         const bool ordered = are_digits(digits, launch.tasks);
-        claim(ordered, "numbers of tasks that have a digit for each axis " + of, launch.tasks, "digits ==");
+        premises_.forget(before);
+        std::string all;
+        for (const Digit& digit : digits) all += digit.count.text() + " from " + digit.divisor.text() + ", ";
+        claim(ordered, "digits of tasks " + of + ": " + all + "all", launch.tasks, "- tasks ==");
+    }
+
+    // Where an axis is empty nothing runs.
+    void claim_no_tasks(const Size& extent, const Size& tasks, const std::string& of) {
+        if (!extent.named() && extent.number() > 0) return;
+        const size_t before = premises_.mark();
+        const Polynomial size = premises_.of(extent);
+        if (proves(size - 1)) return;
+        premises_.add(-size);
+        claim(proves(-premises_.of(tasks)), "tasks of what is empty " + of + ", " + extent.text(), tasks, "<=");
+        premises_.forget(before);
     }
 
     struct Digit {
         Size divisor, count;
     };
     // Whether they stand in an order in which each divisor is the product of the counts before; all of these are the tasks.
-    static bool are_digits(std::vector<Digit> left, const Size& tasks, const Size& before = 1) {
-        if (left.empty()) return before.same_as(tasks);
+    bool are_digits(std::vector<Digit> left, const Size& tasks, const Size& before = 1) {
+        if (left.empty()) return are_equal(before, tasks);
         for (size_t i = 0; i < left.size(); i++) {
-            if (!left[i].divisor.same_as(before)) continue;
+            if (!are_equal(left[i].divisor, before)) continue;
             std::vector<Digit> others = left;
             others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
             if (are_digits(std::move(others), tasks, before * left[i].count)) return true;
@@ -93,7 +149,7 @@ private:
     }
 
     const Plan& plan_;
-    std::map<std::string, int64_t> classes_;  // names that are of one class, each with a size of it
+    Premises premises_;
     ClassProof proof_;
 };
 

@@ -158,7 +158,7 @@ Diagnostic not_fused(const Diagnostic& problem);
 // that live at one time share no bytes, whatever their sizes are; launches of a batch do not touch what another of it writes, every read comes
 // after a write, and launches fit their trees, tasks covering all of their axes; an output in the memory of an input is
 // written behind all that reads the input, or by a launch that reads what it overwrites right before. That numbers keep
-// a tree's accesses inside of its buffers is not checked. A failure is our own mistake, or a text's (code plan.broken; params name the
+// a tree's accesses inside of its buffers is not checked here (class_proof.h proves it). A failure is our own mistake, or a text's (code plan.broken; params name the
 // buffer or the launch).
 Result<void> verify(const Plan& plan);
 

@@ -268,6 +268,8 @@ std::optional<std::vector<Size>> workspace_expressions(const Plan& plan, size_t 
         if (end.size() > most || height.size() > most) return std::nullopt;
     }
     if (height.empty()) height.push_back(Origin::of_constant(0));
+    // The text of a plan has the stack in another order than the plan had before.
+    std::ranges::sort(height, {}, [](OriginPointer sum) -> const std::string& { return sum->text(); });
     std::vector<Size> result;
     for (OriginPointer sum : height) result.push_back({*value(sum), sum});
     return result;

@@ -4,6 +4,7 @@
 #include "schedules/chooser.h"
 #include "schedules/data_ranges.h"
 #include "target/choice_numbers.h"
+#include "zspace/checked.h"
 
 namespace heddle::schedules {
 

@@ -69,7 +69,7 @@ TEST_F(CheckText, AScheduledKernel) {
 
 TEST_F(CheckText, APlan) {
     const std::string plan = printed("--schedule", "plan: ");
-    expect_fine(plan, "1 launches, 1 kernels");
+    expect_fine(plan, "1 launches, 1 kernels; for all of its sizes ");
     expect_problem(plan + "  run 0 frobnicate\n", "schedules.syntax", "form.txt:");
 }
 
