@@ -45,7 +45,7 @@ Polynomial TreeValues::made(const Expression& e) {
     case index: return fitting(of(e.affine), e.dtype);
     case scalar: return computed(e);
     case cast: return is_integer(tree_.expression(e.operands[0]).dtype) ? fitting(of(e.operands[0]), e.dtype) : unknown(e.dtype);
-    case select: return premises_.either(of(e.operands[1]), of(e.operands[2]));
+    case select: return premises_.either(condition(e.operands[0]), of(e.operands[1]), of(e.operands[2]));
     case check: return checked(e);
     case let: {
         const auto known = lets_.find(e.let_id());
@@ -135,6 +135,22 @@ void TreeValues::assume(ExpressionId condition, bool holds) {
         } else if (info(e.op).kind == ScalarClass::comparison && is_integer(tree_.expression(e.operands[0]).dtype)) {
             assume_comparison(e, holds);
         }
+    }
+}
+
+// A comparison that is one of a sum with zero, which is not negative where it holds, and below zero elsewhere.
+std::optional<Polynomial> TreeValues::condition(ExpressionId id) {
+    const Expression& e = tree_.expression(id);
+    if (e.kind != Expression::Kind::scalar || info(e.op).kind != ScalarClass::comparison ||
+        !is_integer(tree_.expression(e.operands[0]).dtype))
+        return std::nullopt;
+    const auto difference = [&] { return of(e.operands[0]) - of(e.operands[1]); };
+    switch (e.op) {
+    case ScalarOp::less: return -difference() - 1;
+    case ScalarOp::less_equal: return -difference();
+    case ScalarOp::greater: return difference() - 1;
+    case ScalarOp::greater_equal: return difference();
+    default: return std::nullopt;
     }
 }
 

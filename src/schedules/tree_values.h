@@ -38,6 +38,7 @@ private:
     Polynomial checked(const Expression& e);
     Polynomial unknown(DType dtype);
     Polynomial fitting(Polynomial value, DType dtype);
+    std::optional<Polynomial> condition(ExpressionId id);
     void assume_comparison(const Expression& e, bool holds);
     bool is_implied(ExpressionId condition, ExpressionId by) const;
 

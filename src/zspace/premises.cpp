@@ -279,9 +279,10 @@ Polynomial Premises::maximum(const Polynomial& a, const Polynomial& b) {
     return value;
 }
 
-Polynomial Premises::either(const Polynomial& a, const Polynomial& b) {
+Polynomial Premises::either(const std::optional<Polynomial>& condition, const Polynomial& a, const Polynomial& b) {
+    if (a == b) return a;
     const Polynomial value = Polynomial::of_atom(atom("either(" + text(a) + ", " + text(b) + ")"));
-    made(value).cases = {{a, {}}, {b, {}}};
+    made(value).cases = {{a, condition.value_or(0)}, {b, condition ? -*condition - 1 : Polynomial()}};
     return value;
 }
 

@@ -40,8 +40,8 @@ public:
     Polynomial remainder(const Polynomial& a, const Polynomial& divisor) { return a - divisor * quotient(a, divisor); }
     Polynomial minimum(const Polynomial& a, const Polynomial& b);
     Polynomial maximum(const Polynomial& a, const Polynomial& b);
-    // One of them, who knows which.
-    Polynomial either(const Polynomial& a, const Polynomial& b);
+    // The first where the condition is not negative, else the second. Without a condition, who knows which.
+    Polynomial either(const std::optional<Polynomial>& condition, const Polynomial& a, const Polynomial& b);
 
     bool proves(const Polynomial& not_negative);
 
