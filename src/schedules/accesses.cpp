@@ -122,7 +122,7 @@ AxisId plain_axis(Expr coordinate) { return coordinate->kind == Kind::variable ?
 
 std::optional<Interval> interval(const Kernel& kernel, Expr coordinate) {
     if (coordinate->has_reads) return std::nullopt;
-    auto is_empty = [&](Expr e) { return e->kind == Kind::variable && kernel.axis(e->axis()).extent == 0; };
+    auto is_empty = [&](Expr e) { return e->kind == Kind::variable && kernel.axis(e->axis()).extent.same_as(0); };
     if (std::ranges::any_of(expr::walk(coordinate), is_empty)) return Interval{0, -1};
     const Interval range = expr::interval(coordinate);
     return range.known() ? std::optional(range) : std::nullopt;

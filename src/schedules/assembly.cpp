@@ -89,7 +89,7 @@ ExpressionId Assembly::intern(Expression expression) {
 }
 
 Number Assembly::extent(AxisId axis) {
-    return numbers.integer(greater(0, kernel.axis(axis).extent),
+    return numbers.integer(maximum(0, kernel.axis(axis).extent),
                            {Role::extent, {NumberSubject::Kind::axis, axis}});
 }
 

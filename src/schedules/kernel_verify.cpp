@@ -132,9 +132,22 @@ private:
 
     // With the margins. Nothing is known of what values move.
     bool leaves(TensorIndex tensor, size_t d, Expr coordinate) const {
-        const auto range = interval(kernel_, coordinate);
+        const auto range = range_of(coordinate);
         const BufferDimension& dimension = kernel_.tensor(tensor).dimensions[d];
         return range && !range->within(-dimension.margin_before, dimension.extent + dimension.margin_after - 1);
+    }
+
+    // Where each axis has a point. Of a sum of axes the ends are sums of the extents as they are, which are not asked for.
+    std::optional<Interval> range_of(Expr coordinate) const {
+        const CoordinateParts parts = parts_of(coordinate);
+        const auto is_number = [](const auto& axis) { return !axis.second.named(); };
+        if (!parts.values.empty() || !std::ranges::all_of(parts.axes, is_number)) return interval(kernel_, coordinate);
+        Interval range = Interval::point(parts.constant);
+        for (const auto& [axis, factor] : parts.axes) {
+            Size& end = factor.number() > 0 ? range.high : range.low;
+            end += factor * (kernel_.axis(axis).extent - 1);
+        }
+        return range;
     }
 
     bool runs(const KernelEquation& e) const {
@@ -158,12 +171,13 @@ private:
                 error(found.code, "an equation " + found.summary, name);
         };
         check(e.left);
-        if (runs(e)) where.leaves = [&](Expr read, size_t d) { return leaves(read->tensor(), d, read->parts()[d]); };
+        // Whether it runs is asked where that counts: else it would be a fact of each plan.
+        where.leaves = [&](Expr read, size_t d) { return leaves(read->tensor(), d, read->parts()[d]) && runs(e); };
         check({e.right});
         for (size_t d = 0; d < e.left.size(); d++) {
             if (e.left[d]->dtype != DType::int64)
                 error("schedules.type", "a coordinate on the left is no integer", name);
-            if (runs(e) && !e.update && leaves(e.tensor, d, e.left[d]))
+            if (!e.update && leaves(e.tensor, d, e.left[d]) && runs(e))
                 error("schedules.bounds", "an equation writes outside of its tensor", name);
         }
     }

@@ -74,11 +74,11 @@ void Cutter::list_axes() {
     const auto& fused = groups_.empty() ? std::vector<AxisId>{} : groups_[0].fused;
     for (AxisId axis : kernel_.common) {
         if (contains(fused, axis) && axis != fused.back()) continue;
-        TaskCut cut{axis, {}, greater(0, kernel_.axis(axis).extent)};
+        TaskCut cut{axis, {}, maximum(0, kernel_.axis(axis).extent)};
         if (contains(fused, axis)) {
             cut.fused = fused;
             for (AxisId other : fused) {
-                if (other != axis) cut.extent = cut.extent * greater(0, kernel_.axis(other).extent);
+                if (other != axis) cut.extent = cut.extent * maximum(0, kernel_.axis(other).extent);
             }
         }
         plan_.axes.push_back(cut);

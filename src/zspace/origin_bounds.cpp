@@ -2,8 +2,10 @@
 #include "zspace/origin_bounds.h"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 
+#include "zspace/checked.h"
 #include "zspace/size_class.h"
 
 namespace heddle {
@@ -78,10 +80,22 @@ Interval bounds(OriginPointer origin, const OfName& of_name) {
 
 constexpr int64_t greatest_scale = 1 << 20;
 
+// The floor of a part of it, which is below zero where it is; null: its terms have no common factor.
+OriginPointer without_common_factor(const Origin& sum) {
+    int64_t factor = 0;
+    for (const Term& term : sum.terms()) factor = std::gcd(factor, term.coefficient);
+    if (factor <= 1) return nullptr;
+    const OriginPointer constant = Origin::of_constant(sum.constant_value());
+    const OriginPointer products = Origin::of(Kind::subtract, &sum, constant);
+    return plus(Origin::of(Kind::floor_divide, products, Origin::of_constant(factor)),
+                Origin::of_constant(floor_divide(sum.constant_value(), factor)));
+}
+
 // Whether `sum` > -`scale`: operations give way to their bounds, first those that are subtracted.
 bool is_above(OriginPointer sum, int64_t scale) {
     const OriginPointer raised = plus(sum, Origin::of_constant(scale - 1));
     if (raised->kind() != Kind::sum) return raised->is_never_negative();
+    if (const OriginPointer whole = without_common_factor(*raised)) return whole->is_never_negative();
     if (has_no_part_below_zero(*raised)) return true;
     for (const bool subtracted : {true, false}) {
         for (const Term& term : sum->terms()) {

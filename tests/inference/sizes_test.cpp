@@ -88,6 +88,14 @@ const std::vector<Program>& programs() {
              return {call(s, "max_pool", {call(s, "relu", {y})}, {{"kernel", list({2, 2})}, {"strides", list({2, 2})}, {"pads", list({1, 1, 1, 1})}})};
          },
          4},
+        {"steps of two, twice",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             const auto halved = [&](TensorId x, const char* name, std::vector<int64_t> shape) {
+                 return call(s, "relu", {call(s, "conv", {x, s.add_constant(name, random_tensor(shape, 4))}, {{"pads", list({1, 1, 1, 1})}, {"strides", list({2, 2})}})});
+             };
+             return {halved(halved(input(s, "x", {1, 3, n, m}), "v", {8, 3, 3, 3}), "w", {16, 8, 3, 3})};
+         },
+         1, 1},
         {"moved about",
          [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
              const TensorId x = input(s, "x", {n, m, 6});
