@@ -38,6 +38,7 @@ public:
             if (scope_.mixed.contains(output.name)) program_.outputs.back().sizes = {"..."};
             if (scope_.mixed.contains(output.name)) program_.outputs.back().shape = {0};
             program_.output_values.push_back(value_of(scope_, output.name));
+            set_type(program_.output_values.back(), type);
         }
         return std::move(program_);
     }
@@ -53,9 +54,9 @@ private:
     }
 
     static StepType step_type(const ValueType& type) {
-        StepType result{type.dtype, {}};
-        for (const ValueDimension& dimension : type.shape) result.shape.push_back(dimension.number.value_or(0));
-        return result;
+        const Argument argument = argument_of({}, type);
+        return {type.dtype, argument.shape,
+                fmt::format("{}[{}]", heddle::name(type.dtype), fmt::join(argument.sizes, ", "))};
     }
 
     Result<void> take_inputs(StepState& state) {
@@ -84,7 +85,7 @@ private:
                     type.shape.push_back({std::nullopt, name});
             }
             program_.inputs.push_back(argument_of(input->name, type));
-            scope_.values.emplace(input->name, program_.value_count++);
+            scope_.values.emplace(input->name, new_value(input->name, type));
             state.values.emplace(input->name, std::move(type));
         }
         if (!problems.empty()) return fail(std::move(problems));
@@ -93,15 +94,32 @@ private:
         return {};
     }
 
+    int32_t new_value(const std::string& name) {
+        program_.values.push_back({name, {}});
+        return static_cast<int32_t>(program_.values.size() - 1);
+    }
+
+    int32_t new_value(const std::string& name, const ValueType& type) {
+        const int32_t made = new_value(name);
+        set_type(made, type);
+        return made;
+    }
+
+    void set_type(int32_t value, const ValueType& type) {
+        program_.values[static_cast<size_t>(value)].type = step_type(type).text;
+    }
+
     // The place of a value; an initializer is one of constants.
     int32_t value_of(StepScope& scope, const std::string& name) {
         if (const int32_t known = scope.place(name); known >= 0) return known;
         StepScope* owner = &scope;
         while (owner->around && !owner->initializers.contains(name)) owner = owner->around;
-        const int32_t made = program_.value_count++;
+        const int32_t made = new_value(name);
         const auto constant = owner->initializers.find(name);
-        if (constant != owner->initializers.end() && constant->second.data)
+        if (constant != owner->initializers.end() && constant->second.data) {
             program_.constants.push_back({made, *constant->second.data});
+            set_type(made, type_of(*constant->second.data));
+        }
         (constant != owner->initializers.end() ? owner : &scope)->values.emplace(name, made);
         return made;
     }
@@ -210,14 +228,17 @@ private:
             if (auto fine = stage.prepare(); !fine) return fail(std::move(fine.error()));
             if (open < 0) {
                 for (const std::string& name : stage.inputs) row.inputs.push_back(value_of(scope, name));
-                for (const auto& known : stage.known_names)
+                for (const auto& known : stage.known_names) {
                     row.sizes.emplace_back(value_of(scope, known.value), known.element);
+                    row.size_names.push_back(known.size);
+                }
             }
-            auto programs = make_programs({.name = "part",
-                                           .dimensions = stage.dimensions(),
-                                           .targets = request_.targets,
-                                           .graph = [&](const SizeNames& sizes) { return stage.graph(sizes); },
-                                           .progress = request_.progress});
+            const ProgramRequest wanted{.name = "part",
+                                        .dimensions = stage.dimensions(),
+                                        .targets = request_.targets,
+                                        .graph = [&](const SizeNames& sizes) { return stage.graph(sizes); },
+                                        .progress = request_.progress};
+            auto programs = request_.is_sketch ? sketched_programs(wanted) : make_programs(wanted);
             if (!stage.also_asked.empty()) {
                 state.asked.merge(stage.also_asked);
                 return fill(scope, std::move(state), step);
@@ -266,6 +287,7 @@ private:
         for (size_t i = 0; i < end.results.size(); i++) {
             form.outputs.push_back(value_of(scope, end.results[i]));
             form.types.push_back(step_type(end.types[i]));
+            set_type(form.outputs.back(), end.types[i]);
             there.insert(end.results[i]);
         }
         for (const std::string& name : there) {
@@ -314,7 +336,8 @@ private:
         if (!types) return fail(std::move(types.error()));
         for (size_t i = 0; i < node.outputs.size(); i++) {
             const std::string& name = node.outputs[i];
-            row.results.push_back(name.empty() ? program_.value_count++ : value_of(scope, name));
+            row.results.push_back(name.empty() ? new_value({}) : value_of(scope, name));
+            set_type(row.results.back(), (*types)[i]);
             if (!name.empty()) state.values.insert_or_assign(name, (*types)[i]);
         }
         program_.steps[static_cast<size_t>(step)] = std::move(row);
@@ -330,7 +353,7 @@ private:
         const auto inner_name = [&](size_t i) { return loop.body.inputs[i].name; };
         for (;;) {
             const size_t steps = program_.steps.size(), parts = program_.parts.size();
-            const int32_t first_value = program_.value_count;
+            const auto first_value = static_cast<int32_t>(program_.values.size());
             StepScope& inner = *scopes_.emplace_back(std::make_unique<StepScope>(
                 request_.model, loop.body, &scope, fmt::format("{}/{}", scope.name, loop.node.label())));
             StepState begin{.rest = inner.nodes, .truths = {}, .asked = {}, .values = {}};
@@ -340,12 +363,13 @@ private:
             }
             row.body_inputs.clear();
             for (size_t i = 0; i < count + 2; i++) {
-                row.body_inputs.push_back(program_.value_count);
-                inner.values.emplace(inner_name(i), program_.value_count++);
+                row.body_inputs.push_back(new_value(inner_name(i)));
+                inner.values.emplace(inner_name(i), row.body_inputs.back());
             }
             begin.values.insert_or_assign(inner_name(0), ValueType{DType::int64, {}});
             begin.values.insert_or_assign(inner_name(1), ValueType{DType::boolean, {}});
             for (size_t i = 0; i < count; i++) begin.values.insert_or_assign(inner_name(i + 2), loop.types[i]);
+            for (size_t i = 0; i < count; i++) set_type(row.body_inputs[i + 2], loop.types[i]);
             auto body = step_of(inner, begin);
             if (!body) return fail(std::move(body.error()));
             auto widened = widen(loop, inner);
@@ -359,7 +383,7 @@ private:
             row.body_outputs.clear();
             for (const onnx::OnnxValue& output : loop.body.outputs)
                 row.body_outputs.push_back(value_of(inner, output.name));
-            for (int32_t v = first_value; v < program_.value_count; v++) {
+            for (int32_t v = first_value; v < std::ssize(program_.values); v++) {
                 const bool is_constant =
                     std::ranges::find(program_.constants, v, &StepConstant::value) != program_.constants.end();
                 if (!is_constant) row.drops.push_back(v);

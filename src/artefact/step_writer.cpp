@@ -51,7 +51,7 @@ public:
             "__attribute__((visibility(\"default\"))) int32_t {}_run(heddle_call* call, const heddle_memory* memory) "
             "{{\n"
             "    return heddle_program_run(&heddle_this, call, memory);\n}}\n",
-            program_.value_count, program_.constants.size(), program_.inputs.size(), program_.outputs.size(),
+            program_.values.size(), program_.constants.size(), program_.inputs.size(), program_.outputs.size(),
             program_.first, program_.name);
         return text;
     }
