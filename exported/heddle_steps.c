@@ -30,8 +30,10 @@ typedef struct {
 enum { heddle_run_part, heddle_branch, heddle_loop };
 typedef struct {
     int32_t kind, next;
-    int32_t list, count; /* part: inputs; loop: what it carries at first, then the body's inputs, the body's outputs,
-                              what it gives, and what is dropped behind each iteration; `count` are carried */
+    int32_t list, count; /* part: inputs; loop: what it carries at first, what it scans, the body's inputs, the body's
+                              outputs, what it gives, what is dropped behind each iteration, and of all that is scanned
+                              and stacked the dimension and whether it goes from the end; `count` are carried */
+    int32_t scanned;     /* loop: of how many values an iteration is given parts */
     int32_t first,
         second; /* part: where sizes begin in the lists (a place and an element each), and how many; branch: the
                               condition, and the step where it does not hold; loop: trip count and condition, or -1 */
@@ -303,18 +305,75 @@ static int32_t heddle_stack(const heddle_run* run, heddle_value* stack, const he
     return 0;
 }
 
+/* Rows of these bytes, which lie so far apart. */
+static void heddle_copy_rows(unsigned char* to, int64_t to_step, const unsigned char* from, int64_t from_step,
+                             int64_t rows, int64_t bytes) {
+    for (int64_t r = 0; r < rows; r++) heddle_copy(to + r * to_step, from + r * from_step, bytes);
+}
+
+/* Bytes of what lies behind a dimension. */
+static int64_t heddle_bytes_behind(const DLTensor* tensor, int32_t axis) {
+    int64_t bytes = (tensor->dtype.bits + 7) / 8;
+    for (int32_t d = axis + 1; d < tensor->ndim; d++) bytes *= tensor->shape[d];
+    return bytes;
+}
+
+static int64_t heddle_rows_before(const DLTensor* tensor, int32_t axis) {
+    int64_t rows = 1;
+    for (int32_t d = 0; d < axis; d++) rows *= tensor->shape[d];
+    return rows;
+}
+
+/* Of `whole` what lies at a place of a dimension, which the part has not. */
+static int32_t heddle_take_part(const heddle_run* run, heddle_value* part, const heddle_value* whole, int32_t axis,
+                                int64_t place) {
+    const int64_t bytes = heddle_bytes_behind(&whole->tensor, axis), all = bytes * whole->tensor.shape[axis];
+    const heddle_type type = {whole->tensor.dtype.code, whole->tensor.dtype.bits, whole->tensor.ndim - 1, 0};
+    int32_t status;
+    heddle_drop(run, part);
+    heddle_set_type(part, &type, 0);
+    for (int32_t d = 0; d < type.rank; d++) part->shape[d] = whole->tensor.shape[d < axis ? d : d + 1];
+    if ((status = heddle_make(run, part))) return status;
+    heddle_copy_rows((unsigned char*)part->tensor.data, bytes, heddle_data(&whole->tensor) + place * bytes, all,
+                     heddle_rows_before(&whole->tensor, axis), bytes);
+    return 0;
+}
+
+/* What is stacked lies along the first dimension, and is to lie along this one. */
+static int32_t heddle_turn_stack(const heddle_run* run, heddle_value* stack, int32_t axis, int reversed) {
+    const int64_t trips = stack->tensor.shape[0];
+    heddle_value turned = *stack;
+    int32_t status;
+    if (axis == 0 && !reversed) return 0;
+    turned.tensor.shape = turned.shape;
+    for (int32_t d = 0; d < axis; d++) turned.shape[d] = stack->shape[d + 1];
+    turned.shape[axis] = trips;
+    if ((status = heddle_make(run, &turned))) return status;
+    const int64_t bytes = heddle_bytes_behind(&turned.tensor, axis), rows = heddle_rows_before(&turned.tensor, axis);
+    for (int64_t trip = 0; trip < trips; trip++) {
+        const int64_t place = reversed ? trips - 1 - trip : trip;
+        heddle_copy_rows((unsigned char*)turned.tensor.data + place * bytes, trips * bytes,
+                         (const unsigned char*)stack->tensor.data + trip * rows * bytes, bytes, rows, bytes);
+    }
+    heddle_drop(run, stack);
+    *stack = turned;
+    stack->tensor.shape = stack->shape;
+    return 0;
+}
+
 static int32_t heddle_walk(heddle_run* run, int32_t at);
 
 /* Its lists, one behind the other. */
 static int32_t heddle_run_loop(heddle_run* run, const heddle_step* step) {
     const heddle_program* program = run->program;
     const heddle_type counted = {kDLInt, 64, 0, 0}, truth = {kDLBool, 8, 0, 0};
-    const int32_t carried = step->count, stacked = step->stacked;
-    const int32_t *begin = program->lists + step->list, *inputs = begin + carried, *outputs = inputs + 2 + carried;
-    const int32_t *results = outputs + 1 + carried + stacked, *drops = results + carried + stacked;
+    const int32_t carried = step->count, scanned = step->scanned, stacked = step->stacked;
+    const int32_t *begin = program->lists + step->list, *whole = begin + carried, *inputs = whole + scanned;
+    const int32_t *outputs = inputs + 2 + carried + scanned, *results = outputs + 1 + carried + stacked;
+    const int32_t *drops = results + carried + stacked, *ways = drops + step->drops;
     heddle_value* values = run->values;
     int32_t status = 0;
-    int64_t trips = INT64_MAX;
+    int64_t trips = INT64_MAX, trip = 0;
     int goes_on = 1;
     if (step->first >= 0 && !heddle_is_one(&values[step->first]))
         return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "a trip count is one integer: ", step->name);
@@ -322,6 +381,12 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_step* step) {
         return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "a condition is one truth value: ", step->name);
     if (step->first >= 0) trips = heddle_number(&values[step->first], 0);
     if (step->second >= 0) goes_on = heddle_number(&values[step->second], 0) != 0;
+    for (int32_t i = 0; i < scanned; i++) {
+        const int64_t length = values[whole[i]].tensor.shape[ways[2 * i]];
+        if (i > 0 && length != trips)
+            return heddle_wrong(run, HEDDLE_BAD_SIZE, "what is scanned has different lengths: ", step->name);
+        trips = length;
+    }
     for (int32_t i = 0; i < carried; i++) heddle_share(run, &values[results[i]], &values[begin[i]]);
     for (int32_t i = carried; i < carried + stacked; i++) {
         const heddle_type* type = &program->types[step->types + i - carried];
@@ -329,7 +394,7 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_step* step) {
         heddle_set_type(&values[results[i]], type, program->sizes + type->sizes);
         if ((status = heddle_make(run, &values[results[i]]))) return status;
     }
-    for (int64_t trip = 0; goes_on && trip < trips && !status; trip++) {
+    for (; goes_on && trip < trips && !status; trip++) {
         if (run->memory->stops && run->memory->stops(run->memory->context))
             return heddle_wrong(run, HEDDLE_STOPPED, "the run was stopped in ", step->name);
         if ((status = heddle_set_number(run, &values[inputs[0]], &counted, trip))) return status;
@@ -337,6 +402,11 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_step* step) {
         for (int32_t i = 0; i < carried; i++) {
             heddle_share(run, &values[inputs[2 + i]], &values[results[i]]);
             heddle_drop(run, &values[results[i]]);
+        }
+        for (int32_t i = 0; i < scanned; i++) {
+            const int64_t place = ways[2 * i + 1] ? trips - 1 - trip : trip;
+            status = heddle_take_part(run, &values[inputs[2 + carried + i]], &values[whole[i]], ways[2 * i], place);
+            if (status) return status;
         }
         if ((status = heddle_walk(run, step->body))) return status;
         if (!heddle_is_one(&values[outputs[0]]))
@@ -347,6 +417,9 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_step* step) {
             status = heddle_stack(run, &values[results[i]], &values[outputs[1 + i]], trip);
         for (int32_t d = 0; d < step->drops; d++) heddle_drop(run, &values[drops[d]]);
     }
+    for (int32_t i = 0; i < stacked && !status && trip > 0; i++)
+        status = heddle_turn_stack(run, &values[results[carried + i]], ways[2 * (scanned + i)],
+                                   ways[2 * (scanned + i) + 1]);
     return status;
 }
 

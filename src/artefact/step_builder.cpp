@@ -14,11 +14,6 @@ namespace {
 
 constexpr size_t most_steps = 512;
 
-const onnx::OnnxGraph* body_of(const onnx::OnnxNode& node) {
-    const auto found = std::ranges::find(node.attributes, "body", &onnx::OnnxAttribute::name);
-    return found == node.attributes.end() ? nullptr : found->graph.get();
-}
-
 class StepBuilder {
 public:
     explicit StepBuilder(const StepRequest& request)
@@ -301,25 +296,28 @@ private:
     // Of a loop: what it reads and gives, by the graph around it.
     struct Loop {
         const onnx::OnnxNode& node;
-        const onnx::OnnxGraph& body;
+        const onnx::LoopForm form;
         std::vector<std::string> carried;  // at first
         std::vector<ValueType> types;      // of what is carried, in all iterations
+        std::vector<ValueType> parts;      // of what is scanned
+
+        const onnx::OnnxGraph& body() const { return *form.body; }
+        // The names of what an iteration is given and gives.
+        const std::string& input(size_t i) const { return body().inputs[form.own_inputs() + i].name; }
+        const onnx::OnnxValue& output(size_t i) const { return body().outputs[form.own_outputs() + i]; }
     };
 
     Result<int32_t> add_loop(StepScope& scope, StepState state, const onnx::OnnxNode& node, int32_t step) {
-        const onnx::OnnxGraph* body = body_of(node);
-        if (node.operator_type != "Loop" || !body)
+        const bool is_loop = node.operator_type == "Loop" || node.operator_type == "Scan";
+        if (!is_loop)
             return not_yet(
                 fmt::format("node '{}' ({}) is a step that no program has yet", node.label(), node.operator_type),
-                "programs have branches and loops, no lists and no scans", &node);
-        Loop loop{node,
-                  *body,
-                  {node.inputs.begin() + std::min<std::ptrdiff_t>(2, std::ssize(node.inputs)), node.inputs.end()},
-                  {}};
-        const size_t count = loop.carried.size();
-        if (body->inputs.size() != count + 2 || body->outputs.size() != node.outputs.size() + 1 ||
-            body->outputs.size() < count + 1)
-            return not_yet(fmt::format("the body of node '{}' does not fit the loop", node.label()), {}, &node);
+                "programs have branches and loops, and no lists", &node);
+        auto form = onnx::loop_form(node);
+        if (!form) return not_yet(fmt::format("the body of node '{}' does not fit the loop", node.label()), {}, &node);
+        const auto begin = node.inputs.begin() + std::min(std::ssize(node.inputs),
+                                                          static_cast<std::ptrdiff_t>(form->own_inputs()));
+        Loop loop{node, std::move(*form), {begin, begin + static_cast<std::ptrdiff_t>(form->carried)}, {}, {}};
         for (const std::string& name : loop.carried) {
             auto type = type_in(scope, state, name);
             if (!type) return not_yet(fmt::format("node '{}' carries what is not given", node.label()), {}, &node);
@@ -327,11 +325,13 @@ private:
         }
         StepRow row{.kind = StepRow::Kind::loop, .name = node.label()};
         const auto optional_value = [&](size_t i) {
-            return i < node.inputs.size() && !node.inputs[i].empty() ? value_of(scope, node.inputs[i]) : -1;
+            const bool is_given = loop.form.counts && i < node.inputs.size() && !node.inputs[i].empty();
+            return is_given ? value_of(scope, node.inputs[i]) : -1;
         };
         row.first = optional_value(0);
         row.second = optional_value(1);
         for (const std::string& name : loop.carried) row.inputs.push_back(value_of(scope, name));
+        if (auto taken = take_scanned(scope, state, loop, row); !taken) return fail(std::move(taken.error()));
         auto types = add_body(scope, state, loop, row);
         if (!types) return fail(std::move(types.error()));
         for (size_t i = 0; i < node.outputs.size(); i++) {
@@ -347,29 +347,50 @@ private:
         return step;
     }
 
+    Result<void> take_scanned(StepScope& scope, const StepState& state, Loop& loop, StepRow& row) {
+        const size_t first = loop.form.own_inputs() + loop.form.carried;
+        for (size_t i = 0; i < loop.form.scanned.size(); i++) {
+            const std::string& name = loop.node.inputs[first + i];
+            auto type = type_in(scope, state, name);
+            if (!type)
+                return not_yet(fmt::format("node '{}' scans what is not given", loop.node.label()), {}, &loop.node);
+            const int64_t axis = loop.form.scanned[i].axis_in(std::ssize(type->shape));
+            if (axis < 0 || axis >= std::ssize(type->shape))
+                return not_yet(fmt::format("node '{}' scans '{}' along dimension {}, which it has not",
+                                           loop.node.label(), name, axis), {}, &loop.node);
+            type->shape.erase(type->shape.begin() + axis);
+            loop.parts.push_back(std::move(*type));
+            row.scanned.push_back(value_of(scope, name));
+            row.scan_ways.push_back({axis, loop.form.scanned[i].reversed});
+        }
+        return {};
+    }
+
     // The body, for types of what is carried that hold in all iterations; types of what the loop gives.
     Result<std::vector<ValueType>> add_body(StepScope& scope, const StepState& state, Loop& loop, StepRow& row) {
         const size_t count = loop.carried.size();
-        const auto inner_name = [&](size_t i) { return loop.body.inputs[i].name; };
         for (;;) {
             const size_t steps = program_.steps.size(), parts = program_.parts.size();
             const auto first_value = static_cast<int32_t>(program_.values.size());
             StepScope& inner = *scopes_.emplace_back(std::make_unique<StepScope>(
-                request_.model, loop.body, &scope, fmt::format("{}/{}", scope.name, loop.node.label())));
+                request_.model, loop.body(), &scope, fmt::format("{}/{}", scope.name, loop.node.label())));
             StepState begin{.rest = inner.nodes, .truths = {}, .asked = {}, .values = {}};
             for (const std::string& name : inner.captures) {
                 if (const auto found = state.values.find(name); found != state.values.end())
                     begin.values.insert(*found);
             }
             row.body_inputs.clear();
-            for (size_t i = 0; i < count + 2; i++) {
-                row.body_inputs.push_back(new_value(inner_name(i)));
-                inner.values.emplace(inner_name(i), row.body_inputs.back());
-            }
-            begin.values.insert_or_assign(inner_name(0), ValueType{DType::int64, {}});
-            begin.values.insert_or_assign(inner_name(1), ValueType{DType::boolean, {}});
-            for (size_t i = 0; i < count; i++) begin.values.insert_or_assign(inner_name(i + 2), loop.types[i]);
-            for (size_t i = 0; i < count; i++) set_type(row.body_inputs[i + 2], loop.types[i]);
+            const auto add_input = [&](const std::string& name, const ValueType& type) {
+                row.body_inputs.push_back(new_value(name, type));
+                if (name.empty()) return;
+                inner.values.insert_or_assign(name, row.body_inputs.back());
+                begin.values.insert_or_assign(name, type);
+            };
+            const auto own = [&](size_t i) { return loop.form.counts ? loop.body().inputs[i].name : std::string(); };
+            add_input(own(0), {DType::int64, {}});
+            add_input(own(1), {DType::boolean, {}});
+            for (size_t i = 0; i < count; i++) add_input(loop.input(i), loop.types[i]);
+            for (size_t i = 0; i < loop.parts.size(); i++) add_input(loop.input(count + i), loop.parts[i]);
             auto body = step_of(inner, begin);
             if (!body) return fail(std::move(body.error()));
             auto widened = widen(loop, inner);
@@ -381,7 +402,8 @@ private:
             }
             row.body = *body;
             row.body_outputs.clear();
-            for (const onnx::OnnxValue& output : loop.body.outputs)
+            if (!loop.form.counts) row.body_outputs.push_back(row.body_inputs[1]);  // which holds
+            for (const onnx::OnnxValue& output : loop.body().outputs)
                 row.body_outputs.push_back(value_of(inner, output.name));
             for (int32_t v = first_value; v < std::ssize(program_.values); v++) {
                 const bool is_constant =
@@ -396,8 +418,8 @@ private:
     Result<bool> widen(Loop& loop, const StepScope& inner) const {
         bool changed = false;
         for (size_t i = 0; i < loop.types.size(); i++) {
-            const std::string& name = loop.body.inputs[i + 2].name;
-            auto both = joined(name, loop.types[i], inner.output_types.at(loop.body.outputs[i + 1].name));
+            const std::string& name = loop.input(i);
+            auto both = joined(name, loop.types[i], inner.output_types.at(loop.output(i).name));
             if (!both)
                 return not_yet(fmt::format("the loop '{}' carries '{}', whose rank or element type changes",
                                            loop.node.label(), name),
@@ -429,22 +451,40 @@ private:
             types.push_back(seen_outside(loop.node.outputs[i], *joined(loop.node.outputs[i], first, loop.types[i])));
         }
         for (size_t i = count; i < loop.node.outputs.size(); i++) {
-            const onnx::OnnxValue& declared = loop.body.outputs[i + 1];
-            const ValueType& type = inner.output_types.at(declared.name);
-            // Without iterations, dimensions that the body leaves open are 0.
-            ValueType stack = type, none{declared.dtype.value_or(type.dtype), {}};
-            for (const onnx::OnnxDimension& dimension : declared.shape)
-                none.shape.push_back({std::max<int64_t>(0, dimension.value.value_or(0)), {}});
-            for (size_t d = 0; d < type.shape.size(); d++) {
-                const bool is_same = d < none.shape.size() && stack.shape[d] == none.shape[d];
-                if (!is_same) stack.shape[d] = {std::nullopt, fmt::format("{}.{}", loop.node.outputs[i], d + 1)};
-            }
-            stack.shape.insert(stack.shape.begin(), {std::nullopt, loop.node.outputs[i] + ".0"});
-            none.shape.insert(none.shape.begin(), {0, {}});
-            row.stacked.push_back(step_type(none));
-            types.push_back(std::move(stack));
+            auto type = stacked_type(loop, i, inner, row);
+            if (!type) return fail(std::move(type.error()));
+            types.push_back(std::move(*type));
         }
         return types;
+    }
+
+    // Of the loop's output `i`, which is stacked. Without iterations, dimensions that the body leaves open are 0.
+    Result<ValueType> stacked_type(const Loop& loop, size_t i, const StepScope& inner, StepRow& row) const {
+        const onnx::OnnxValue& declared = loop.output(i);
+        const ValueType& type = inner.output_types.at(declared.name);
+        const onnx::ScanWay& way = loop.form.stacked[i - loop.carried.size()];
+        const int64_t axis = way.axis_in(std::ssize(type.shape) + 1);
+        if (axis < 0 || axis > std::ssize(type.shape))
+            return not_yet(fmt::format("node '{}' stacks '{}' along dimension {}, which it has not",
+                                       loop.node.label(), declared.name, axis), {}, &loop.node);
+        ValueType stack = type, none{declared.dtype.value_or(type.dtype), {}};
+        for (const onnx::OnnxDimension& dimension : declared.shape)
+            none.shape.push_back({std::max<int64_t>(0, dimension.value.value_or(0)), {}});
+        for (size_t d = 0; d < type.shape.size(); d++) {
+            const bool is_same = d < none.shape.size() && stack.shape[d] == none.shape[d];
+            if (!is_same) stack.shape[d].number = std::nullopt;
+        }
+        const auto insert = [axis](ValueType& into, const ValueDimension& dimension) {
+            into.shape.insert(into.shape.begin() + std::min<int64_t>(axis, std::ssize(into.shape)), dimension);
+        };
+        insert(stack, {});
+        insert(none, {0, {}});
+        for (size_t d = 0; d < stack.shape.size(); d++) {
+            if (!stack.shape[d].number) stack.shape[d].name = fmt::format("{}.{}", loop.node.outputs[i], d);
+        }
+        row.stacked.push_back(step_type(none));
+        row.stack_ways.push_back({axis, way.reversed});
+        return stack;
     }
 
     const StepRequest& request_;

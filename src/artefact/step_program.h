@@ -11,6 +11,7 @@
 
 #include "artefact/artefact.h"
 #include "artefact/program.h"
+#include "frontends/onnx/loop.h"
 #include "frontends/onnx/model.h"
 #include "language/library.h"
 
@@ -44,8 +45,10 @@ struct StepRow {
     std::vector<StepForm> forms;
     // A branch: its condition, and the step where that does not hold. A loop: its trip count and condition.
     int32_t first = -1, second = -1;
-    // Of a loop: `inputs` are what it carries at first.
+    // Of a loop: `inputs` are what it carries at first; how parts are taken of what is scanned, and stacked.
     int32_t body = -1;
+    std::vector<int32_t> scanned;
+    std::vector<onnx::ScanWay> scan_ways, stack_ways;  // no axis is below 0
     std::vector<int32_t> body_inputs, body_outputs, results, drops;
     std::vector<StepType> stacked;  // where no iteration gives any
 };

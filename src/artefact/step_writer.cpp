@@ -102,17 +102,22 @@ private:
     void add_step(const StepRow& step) {
         const auto row = [&](int kind, size_t list, size_t count, int64_t first, int64_t second, int64_t body,
                              size_t stacked, size_t types, size_t drops) {
-            steps_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", kind, step.next, list, count,
-                                  first, second, body, stacked, types, drops, quoted(step.name));
+            steps_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", kind, step.next, list,
+                                  count, step.scanned.size(), first, second, body, stacked, types, drops,
+                                  quoted(step.name));
         };
         switch (step.kind) {
         case StepRow::Kind::branch: row(1, 0, 0, step.first, step.second, 0, 0, 0, 0); break;
         case StepRow::Kind::loop: {
             const size_t list = list_of(step.inputs);
+            list_of(step.scanned);
             list_of(step.body_inputs);
             list_of(step.body_outputs);
             list_of(step.results);
             list_of(step.drops);
+            for (const auto& ways : {step.scan_ways, step.stack_ways}) {
+                for (const onnx::ScanWay& way : ways) list_of({static_cast<int32_t>(way.axis), way.reversed ? 1 : 0});
+            }
             row(2, list, step.inputs.size(), step.first, step.second, step.body, step.stacked.size(),
                 types_of(step.stacked), step.drops.size());
             break;

@@ -47,11 +47,33 @@ public:
         return row.sizes.empty() ? "" : fmt::format("sizes are {}", fmt::join(row.size_names, ", "));
     }
 
-    // "at most n times, while on"
+    // "at most n times, if on"
     std::string trips_text(const StepRow& row) const {
+        if (!row.scanned.empty()) return fmt::format("once for each part of {}", name(row.scanned[0]));
         std::string text = row.first < 0 ? "as often as it goes on" : fmt::format("at most {} times", name(row.first));
         if (row.second >= 0) text += fmt::format(", if {}", name(row.second));
         return text;
+    }
+
+    static std::string way_text(const onnx::ScanWay& way) {
+        const std::string axis = way.axis > 0 ? fmt::format(" along dimension {}", way.axis) : "";
+        return axis + (way.reversed ? ", from the end" : "");
+    }
+
+    // What an iteration is given.
+    std::vector<std::string> taken(const StepRow& row) const {
+        std::vector<std::string> list;
+        const size_t first_part = 2 + row.inputs.size();
+        for (size_t i = 2; i < first_part; i++) list.push_back("carries " + typed(row.body_inputs[i]));
+        for (size_t i = 0; i < row.scanned.size(); i++)
+            list.push_back(fmt::format("takes {} of {}{}", typed(row.body_inputs[first_part + i]), name(row.scanned[i]),
+                                       way_text(row.scan_ways[i])));
+        return list;
+    }
+
+    // Whether it goes on as long as its body says so; a scan always does.
+    std::string goes_on_text(const StepRow& row) const {
+        return row.scanned.empty() ? "goes on if " + name(row.body_outputs[0]) : "goes on";
     }
 
     // What an iteration hands on to the next, and what is stacked.
@@ -61,7 +83,7 @@ public:
         for (size_t i = 0; i < carried; i++)
             list.push_back(fmt::format("{} is the next {}", name(row.body_outputs[1 + i]), name(row.body_inputs[2 + i])));
         for (size_t i = 1 + carried; i < row.body_outputs.size(); i++)
-            list.push_back(fmt::format("stacks {}", typed(row.body_outputs[i])));
+            list.push_back(fmt::format("stacks {}{}", typed(row.body_outputs[i]), way_text(row.stack_ways[i - 1 - carried])));
         return list;
     }
 
@@ -146,10 +168,8 @@ private:
 
     Box loop_box(const StepRow& row) const {
         Box begin{.kind = Box::Kind::edge_of_graph, .title = "iteration " + names_.name(row.body_inputs[0])};
-        Box end{.kind = Box::Kind::edge_of_graph, .title = "goes on if " + names_.name(row.body_outputs[0])};
-        std::vector<std::string> carried;
-        for (size_t i = 2; i < row.body_inputs.size(); i++) carried.push_back("carries " + names_.typed(row.body_inputs[i]));
-        add_lines(begin, carried);
+        Box end{.kind = Box::Kind::edge_of_graph, .title = names_.goes_on_text(row)};
+        add_lines(begin, names_.taken(row));
         add_lines(end, names_.handed_on(row));
         Box box{.kind = Box::Kind::loop, .title = "loop " + row.name, .lines = {names_.trips_text(row)}};
         std::vector<std::string> given;
@@ -220,9 +240,10 @@ private:
                                            then(row.second)));
         case StepRow::Kind::loop:
             line(depth, fmt::format("{}: loop {}, {}; then {}", at + 1, row.name, names_.trips_text(row), then(row.next)));
+            for (const std::string& given : names_.taken(row)) line(depth + 1, given);
             add(row.body, depth + 1);
             for (const std::string& handed : names_.handed_on(row)) line(depth + 1, handed);
-            return line(depth + 1, "goes on if " + names_.name(row.body_outputs[0]));
+            return line(depth + 1, names_.goes_on_text(row));
         case StepRow::Kind::part:
             for (const StepForm& form : row.forms) add_form(at, row, form, depth);
         }

@@ -17,6 +17,7 @@ from exported import Refused, StepProgram
 from test_exported import BAD_ARGUMENT, BAD_SIZE, refused, vision
 
 NO_MEMORY, STOPPED = -5, -6
+ONES = np.ones((3, 2), np.float32)
 
 
 def model(text):
@@ -59,6 +60,18 @@ g (float[n] x, int64 trips) => (float[n] y) <float half = {0.5}, float zero = {0
     s = ReduceSum <keepdims = 0> (inner) positive = Greater(s, zero)
     d = If (positive) <then_branch = p () => (float[n] t) { t = Add(inner, x) },
                        else_branch = q () => (float[n] u) { u = Sub(inner, x) }> }> (trips, "", x)
+}""")
+
+
+SCAN = model("""
+g (float[t,n] x, float[n,t,2] z, float[n] a) => (float[q] ae, float[n,t] first, float[t,n,2] second, float[n,2,t] third) <float zero = {0.0}> {
+  total = ReduceSum <keepdims = 0> (x) positive = Greater(total, zero)
+  begin = If (positive) <then_branch = p () => (float[n] b) { b = Exp(a) }, else_branch = m () => (float[n] b) { b = Neg(a) }>
+  ae, first, second, third = Scan <num_scan_inputs = 2, scan_input_axes = [0, -2], scan_input_directions = [1, 0],
+      scan_output_axes = [1, 0, -1], scan_output_directions = [0, 1, 0],
+      body = b (float[n] s, float[n] r, float[n,2] q) => (float[n] d, float[n] u, float[n,2] v, float[n,2] w) {
+    d = Add(s, r) u = Exp(d) axis = Constant <value = int64[1] {1}> () column = Unsqueeze(d, axis)
+    v = Mul(q, column) w = Neg(v) }> (begin, x, z)
 }""")
 
 
@@ -137,11 +150,33 @@ def test_loops_and_branches_in_loops():
             check(program, session, -reals(n), np.array(trips))
 
 
+def test_scans():
+    """Of several inputs, along other dimensions, from the end; also of no rows."""
+    with made(SCAN, "n=1:6", "t=0:9") as (folder, session):
+        program = StepProgram(folder)
+        for t, n in ((3, 4), (1, 1), (9, 2), (5, 6), (0, 3)):
+            x, z, a = reals(t * n).reshape(t, n), reals(2 * t * n).reshape(n, t, 2), reals(n)
+            check(program, session, x, z, a)
+            check(program, session, np.abs(x), z, a)
+
+
+def test_scans_of_different_lengths():
+    two = model("""
+g (float[t,n] x, float[u,n] z) => (float[t,n] y) {
+  y = Scan <num_scan_inputs = 2, body = b (float[n] r, float[n] q) => (float[n] e) { e = Add(r, q) }> (x, z)
+}""")
+    with made(two, "t=1:5", "u=1:5", "n=2") as (folder, session):
+        program = StepProgram(folder)
+        check(program, session, ONES, ONES)
+        with refused(BAD_SIZE, "different lengths"):
+            program.run(ONES, np.ones((4, 2), np.float32))
+
+
 def test_no_memory_at_any_time():
     """Whatever it is refused, it gives back all that it has."""
     for which, inputs in ((FOUND, (reals(50),)), (BRANCHES, (reals(8),)), (LOOP, (reals(4), np.array(5))),
-                          (NESTED, (reals(4), np.array(3)))):
-        with made(which, "n=1:60") as (folder, session):
+                          (NESTED, (reals(4), np.array(3))), (SCAN, (ONES, np.ones((2, 3, 2), np.float32), reals(2)))):
+        with made(which, "n=1:60", *(["t=3"] if which is SCAN else [])) as (folder, session):
             program = StepProgram(folder)
             check(program, session, *inputs)
             once = program.asked
@@ -205,7 +240,14 @@ def test_what_is_not_exported_yet():
     for text, words in (("g (float[n] x, float b) => (float[q] y) <float e = {3.0}, float s = {1.0}> { c = Neg(b) y = Range(c, e, s) }",
                          ("artefact.steps", "no size", "Range")),
                         ("g (float[n] x) => (int64 y) <int64 s = {1}> { l = SplitToSequence <axis = 0> (x, s) y = SequenceLength(l) }",
-                         ("artefact.steps", "SplitToSequence"))):
+                         ("artefact.steps", "SplitToSequence")),
+                        ("g (float[n,3] x) => (float[n] y) { y = Scan <num_scan_inputs = 1, scan_input_axes = [2], "
+                         "body = b (float r) => (float e) { e = Exp(r) }> (x) }", ("artefact.steps", "along dimension 2")),
+                        ("g (float[n,3] x) => (float[3,n] y) { y = Scan <num_scan_inputs = 1, scan_output_axes = [3], "
+                         "body = b (float[3] r) => (float[3] e) { e = Exp(r) }> (x) }",
+                         ("artefact.steps", "along dimension 3")),
+                        ("g (float[n,3] x) => (float[n] y) { y = Scan <num_scan_inputs = 2, "
+                         "body = b (float r) => (float e) { e = Exp(r) }> (x) }", ("artefact.steps", "does not fit"))):
         try:
             with made(model(text), "n=1:9"):
                 raise AssertionError("it is exported")

@@ -8,7 +8,7 @@ import tempfile
 import xml.etree.ElementTree
 
 import exported
-from test_exported_steps import BRANCHES, FOUND, LARGEST, LOOP, NESTED
+from test_exported_steps import BRANCHES, FOUND, LARGEST, LOOP, NESTED, SCAN
 
 
 
@@ -62,9 +62,18 @@ def test_loops_within_loops():
     printed, pages = drawn(NESTED, "--bind", "n=4", "--svg", "a.svg")
     lies_within(pages, "loop y", "at most trips times", "iteration i", "carries c: float32[4]", "loop inner", "at most i times",
                 "f is the next e", "goes on if on2", "positive", "d is the next c", "the next iteration")
-    assert "      2: loop inner, at most i times; then 4\n          3: stage 1" in printed, printed
+    assert "      2: loop inner, at most i times; then 4\n          carries e: float32[4]\n          3: stage 1" in printed, printed
     _, pages = drawn(LOOP, "--bind", "n=4", "--svg", "a.svg")
     lies_within(pages, "carries c: float32[c.0]", "stacks s: float32[4]", "gives y: float32[y.0], ys: float32[ys.0, ys.1]")
+
+
+def test_scans():
+    printed, pages = drawn(SCAN, "--bind", "n=4,t=3", "--svg", "a.svg")
+    for text in ("once for each part of x", "carries s: float32[4]", "takes r: float32[4] of x, from the end",
+                 "takes q: float32[4, 2] of z along dimension 1", "d is the next s", "stacks u: float32[4] along dimension 1",
+                 "stacks v: float32[4, 2], from the end", "stacks w: float32[4, 2] along dimension 2", "goes on"):
+        assert text in printed, (text, printed)
+        lies_within(pages, text)
 
 
 def test_launches_of_stages():

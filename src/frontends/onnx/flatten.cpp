@@ -1,5 +1,7 @@
 #include "frontends/onnx/flatten.h"
 
+#include "frontends/onnx/loop.h"
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -36,6 +38,7 @@ public:
             OnnxNode copy = copy_of(node, prefix, names, attributes, written_in);
             for (std::string& output : copy.outputs) output = define(output, prefix, names);
             if (!prefix.empty()) copy.name = prefix + node.label();
+            if (auto scan = scan_of_examples(copy)) copy = std::move(*scan);
             node.function >= 0 ? add_call(copy, prefix) : flat_.nodes.push_back(std::move(copy));
         }
     }
