@@ -91,11 +91,8 @@ Result<StepProgram> make_step_program(const StepRequest& request);
 // In place of make_programs: each kind of graph once, at small sizes for which there is one. What to look at.
 Result<std::vector<Program>> sketched_programs(const ProgramRequest& request);
 
-// NAME.c: the tables, and what follows them.
-std::string steps_text(const StepProgram& program, const std::string& driver);
-
-// libNAME.so of the steps and all parts, NAME.h and NAME.json, and what it was linked of: NAME.c, and of each part its
-// object. All files or none. Codes of write_artefact.
+// NAME.h, NAME.json, and what the options say: libNAME.so, NAME.o or NAME.c of the steps and all parts. All files or
+// none. Codes of write_artefact.
 Result<std::vector<WrittenFile>> write_step_artefact(const StepProgram& program, const std::string& folder,
                                                      const ArtefactOptions& options);
 

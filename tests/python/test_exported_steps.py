@@ -14,7 +14,7 @@ import onnx.parser
 import exported
 import heddle
 from exported import Refused, StepProgram
-from test_exported import BAD_ARGUMENT, BAD_SIZE, refused, vision
+from test_exported import BAD_ARGUMENT, BAD_SIZE, made_of_c, refused, vision
 
 NO_MEMORY, STOPPED = -5, -6
 ONES = np.ones((3, 2), np.float32)
@@ -76,11 +76,11 @@ g (float[t,n] x, float[n,t,2] z, float[n] a) => (float[q] ae, float[n,t] first, 
 
 
 @contextlib.contextmanager
-def made(model_bytes, *binds):
+def made(model_bytes, *binds, options=()):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "model.onnx").write_bytes(model_bytes)
-        exported.compile(folder / "out", folder / "model.onnx", "--target", "native", "--bind", ",".join(binds))
+        exported.compile(folder / "out", folder / "model.onnx", "--target", "native", "--bind", ",".join(binds), *options)
         yield folder / "out", heddle.InferenceSession(model_bytes, threads=1)
 
 
@@ -220,20 +220,47 @@ def test_runs_at_once():
 
 def test_the_steps_in_strict_c():
     """All warnings, and traps where behaviour is undefined; also by clang, if it is there."""
-    with made(LOOP, "n=1:10") as (folder, session):
-        name = next(folder.glob("lib*.so")).stem[3:]
+    with made(LOOP, "n=1:10", options=("--emit", "c")) as (folder, session):
         for compiler in filter(shutil.which, ("gcc", "clang", "clang-19")):
-            library = folder / f"libstrict_{compiler}.so"
-            command = [compiler, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion", "-Werror", "-fPIC",
-                       "-shared", "-fno-builtin", "-fsanitize=undefined", "-fsanitize-trap=undefined", f"-I{folder}",
-                       folder / f"{name}.c", *folder.glob("*_part*.o"), "-o", library]
-            if compiler == "gcc":
-                command[command.index("-fsanitize-trap=undefined")] = "-fsanitize-undefined-trap-on-error"
-            done = subprocess.run(command, capture_output=True, text=True)
-            assert done.returncode == 0, done.stderr
+            trap = "-fsanitize-undefined-trap-on-error" if compiler == "gcc" else "-fsanitize-trap=undefined"
+            library = made_of_c(folder, "-O1", "-march=native", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion",
+                                "-Werror", "-fno-builtin", "-fsanitize=undefined", trap, compiler=compiler)
             program = StepProgram(folder, library=library)
             for n, trips in ((4, 3), (4, 0), (10, 5), (10, -5)):
                 check(program, session, reals(n), np.array(trips))
+
+
+WEIGHED = model("""
+g (float[n,3] x, int64 trips) => (float[n,4] y) <float[3,3] w = {1,-2,3,-4,5,-6,7,-8,9}, float[3,4] v = {1,2,3,4,5,6,7,8,9,10,11,12}> {
+  h = Loop <body = b (int64 i, bool go, float[n,3] c) => (bool on, float[n,3] d) { on = Identity(go) p = MatMul(c, w) d = Tanh(p) }> (trips, "", x)
+  y = MatMul(h, v)
+}""")
+
+
+def test_objects_and_weights_beside():
+    """As a library; as objects, two in one library under other names; as C; with weights in the program and beside it."""
+    feeds = reals(12).reshape(4, 3), np.array(3)
+    with made(WEIGHED, "n=1:8") as (folder, session):
+        for emit in ("library", "object", "c"):
+            for weights in ("inside", "beside"):
+                out = folder.parent / f"{emit}-{weights}"
+                exported.compile(out, folder.parent / "model.onnx", "--target", "x86-64-v3", "--bind", "n=1:8", "--emit", emit,
+                                 "--name", "first", *(("--weights", "beside") if weights == "beside" else ()))
+                assert (out / "first.weights").exists() == (weights == "beside")
+                library = made_of_c(out, "-O1", "-march=x86-64-v3") if emit == "c" else None
+                if emit == "object":
+                    library = out / "linked.so"
+                    other = folder.parent / f"other-{weights}"
+                    exported.compile(other, folder.parent / "model.onnx", "--target", "x86-64-v3", "--bind", "n=1:8", "--emit", emit)
+                    subprocess.run(["gcc", "-shared", out / "first.o", other / "model.o", "-o", library], check=True)
+                (found,) = StepProgram(out, library=library).run(*feeds)
+                (wanted,) = session.run(None, dict(x=feeds[0], trips=feeds[1]))
+                assert np.allclose(found, wanted, rtol=1e-5, atol=1e-5), (emit, weights, found, wanted)
+                if weights == "beside":
+                    program = StepProgram(out, library=library)
+                    program.weights = None
+                    with refused(BAD_ARGUMENT, "weights are missing"):
+                        program.run(*feeds)
 
 
 def test_what_is_not_exported_yet():
