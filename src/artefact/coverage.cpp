@@ -1,6 +1,8 @@
 #include "artefact/coverage.h"
 
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <optional>
 #include <random>
 #include <unordered_map>
@@ -160,6 +162,31 @@ struct Part {
     std::vector<SizeFact> facts;
 };
 
+// Parts that are still to be looked at: the last one first; where dimensions are open, for which there may be no end, the
+// one with the smallest sizes, which are those that are met most.
+class OpenParts {
+public:
+    explicit OpenParts(const std::vector<Dimension>& dimensions) : dimensions_(dimensions) {}
+
+    bool empty() const { return parts_.empty(); }
+
+    void push_back(Part part) {
+        int64_t digits = 0;
+        for (size_t d = 0; d < dimensions_.size(); d++) {
+            const auto least = static_cast<uint64_t>(std::max<int64_t>(0, part.ranges[d].least));
+            if (dimensions_[d].is_open) digits += std::bit_width(least);
+        }
+        parts_.emplace(std::pair(digits, --next_), std::move(part));
+    }
+
+    Part take() { return std::move(parts_.extract(parts_.begin()).mapped()); }
+
+private:
+    const std::vector<Dimension>& dimensions_;
+    int64_t next_ = 0;
+    std::map<std::pair<int64_t, int64_t>, Part> parts_;
+};
+
 // Looks for sizes of a part.
 class Search {
 public:
@@ -281,10 +308,10 @@ public:
     Coverage(const Space& space, const MakeAt& make) : space_(space), make_(make) {}
 
     Result<void> cover() {
-        std::vector<Part> parts = {{space_.all(), {}}};
+        OpenParts parts(space_.dimensions());
+        parts.push_back({space_.all(), {}});
         while (!parts.empty()) {
-            Part part = std::move(parts.back());
-            parts.pop_back();
+            Part part = parts.take();
             if (is_empty(part.ranges) || is_covered(part, parts)) continue;
             const auto sizes = Search(space_, part).found();
             if (!sizes) continue;
@@ -334,7 +361,7 @@ private:
     }
 
     // Whether something holds for all of it, or for a part: then all parts of it are put back.
-    bool is_covered(const Part& part, std::vector<Part>& parts) const {
+    bool is_covered(const Part& part, OpenParts& parts) const {
         const auto names = space_.intervals(part.ranges);
         for (const SizeDomain& domain : domains_) {
             const Ranges common = shared(part.ranges, domain.ranges);
@@ -366,7 +393,7 @@ private:
     }
 
     // The common part, and what lies around it, one dimension after another.
-    void split(Part part, const Ranges& common, std::vector<Part>& parts) const {
+    void split(Part part, const Ranges& common, OpenParts& parts) const {
         for (size_t d = 0; d < common.size(); d++) {
             const Dimension& dimension = space_.dimensions()[d];
             const SizeRange whole = part.ranges[d];
@@ -382,14 +409,15 @@ private:
         parts.push_back(std::move(part));
     }
 
-    void split(const Part& part, const SizeFact& fact, std::vector<Part>& parts) const {
+    void split(const Part& part, const SizeFact& fact, OpenParts& parts) const {
         for (const SizeFact& side : {opposite(fact), fact}) {
             if (auto ranges = space_.narrowed(part.ranges, side)) {
                 parts.push_back({std::move(*ranges), part.facts});
                 continue;
             }
-            parts.push_back(part);
-            parts.back().facts.push_back(side);
+            Part other = part;
+            other.facts.push_back(side);
+            parts.push_back(std::move(other));
         }
     }
 

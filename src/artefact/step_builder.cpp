@@ -125,20 +125,6 @@ private:
         return tensor && tensor->data ? std::optional(type_of(*tensor->data)) : std::nullopt;
     }
 
-    // Only what the rest still needs: so that ways that differed come together again.
-    static void forget(const StepScope& scope, StepState& state) {
-        std::set<std::string> needed = reads_of(state.rest);
-        std::set<std::string> made;
-        for (const onnx::OnnxNode& node : state.rest) made.insert(node.outputs.begin(), node.outputs.end());
-        std::erase_if(state.asked, [&](const std::string& name) {
-            return !needed.contains(name) && !made.contains(name.substr(0, name.rfind('#')));
-        });
-        needed.insert(state.asked.begin(), state.asked.end());
-        std::erase_if(state.truths, [&](const auto& truth) { return !needed.contains(truth.first); });
-        needed.insert(scope.outputs.begin(), scope.outputs.end());
-        std::erase_if(state.values, [&](const auto& value) { return !needed.contains(value.first); });
-    }
-
     Result<int32_t> step_of(StepScope& scope, StepState state) {
         forget(scope, state);
         if (state.rest.empty()) return end_of(scope, state);
@@ -216,10 +202,11 @@ private:
     // A step whose parts are the same stage for all sizes, and where one of these is -1, if the model holds for that.
     Result<int32_t> add_part(StepScope& scope, StepState state, int32_t step) {
         StepRow row{.kind = StepRow::Kind::part, .name = state.rest.front().label()};
+        const StepState now = first_piece(scope, state);
         std::vector<StepState> behind;  // by form
         Diagnostics why;
         for (int32_t open = -1; open < std::ssize(row.sizes); open++) {
-            StageImport stage(request_, scope, state, open);
+            StageImport stage(request_, scope, now, open);
             if (auto fine = stage.prepare(); !fine) return fail(std::move(fine.error()));
             if (open < 0) {
                 for (const std::string& name : stage.inputs) row.inputs.push_back(value_of(scope, name));
@@ -245,7 +232,7 @@ private:
             }
             for (Program& program : *programs) {
                 const StageEnd& end = stage.ends[static_cast<size_t>(program.tag - 1)];
-                StepState next = state_behind(scope, state, end);
+                StepState next = state_behind(scope, state, now, end);
                 StepForm form = form_of(scope, state, end, next);
                 form.part = static_cast<int32_t>(program_.parts.size());
                 form.open = open;
@@ -265,8 +252,33 @@ private:
         return step;
     }
 
-    static StepState state_behind(StepScope& scope, const StepState& state, const StageEnd& end) {
+    // Sizes that data decide multiply plans: pieces that have some of them each are stages one after another.
+    StepState first_piece(const StepScope& scope, const StepState& state) const {
+        const auto open_sizes = [&](const StepState& of) {
+            StageImport stage(request_, scope, of, -1);
+            const bool is_fine = stage.prepare().has_value();
+            const std::vector<Dimension> sizes = is_fine ? stage.dimensions() : std::vector<Dimension>();
+            return std::ranges::count_if(sizes, [](const Dimension& size) { return size.count() > 1; });
+        };
+        std::vector<StepState> pieces;
+        for (std::vector<onnx::OnnxNode>& nodes : pieces_of(state.rest)) {
+            pieces.push_back(state);
+            pieces.back().rest = std::move(nodes);
+            forget(scope, pieces.back());
+        }
+        const auto all = open_sizes(state);
+        const bool has_one_all = pieces.size() < 2 || all < 2 || std::ranges::any_of(pieces, [&](const StepState& piece) {
+                                     return open_sizes(piece) == all;
+                                 });
+        return has_one_all ? state : std::move(pieces.front());
+    }
+
+    static StepState state_behind(StepScope& scope, const StepState& state, const StepState& now, const StageEnd& end) {
         StepState next{.rest = end.rest, .truths = state.truths, .asked = state.asked, .values = state.values};
+        std::set<std::string> done;
+        for (const onnx::OnnxNode& node : now.rest) done.insert(key_of({node}));
+        std::ranges::copy_if(state.rest, std::back_inserter(next.rest),
+                             [&](const onnx::OnnxNode& node) { return !done.contains(key_of({node})); });
         next.asked.insert(end.asked.begin(), end.asked.end());
         for (size_t i = 0; i < end.results.size(); i++) next.values.insert_or_assign(end.results[i], end.types[i]);
         forget(scope, next);

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "frontends/onnx/order.h"
+#include "support/union_find.h"
 #include "zspace/size_facts.h"
 
 namespace heddle::artefact {
@@ -28,6 +29,40 @@ std::set<std::string> reads_of(const std::vector<onnx::OnnxNode>& nodes) {
         for (const std::string_view name : onnx::reads_of(node)) reads.emplace(name);
     }
     return reads;
+}
+
+std::vector<std::vector<onnx::OnnxNode>> pieces_of(const std::vector<onnx::OnnxNode>& nodes) {
+    std::map<std::string, size_t> makers;
+    for (size_t n = 0; n < nodes.size(); n++)
+        for (const std::string& output : nodes[n].outputs) makers.emplace(output, n);
+    UnionFind<size_t> pieces(nodes.size());
+    for (size_t n = 0; n < nodes.size(); n++) {
+        for (const std::string_view name : onnx::reads_of(nodes[n])) {
+            const auto maker = makers.find(std::string(name));
+            if (maker != makers.end()) pieces.join(maker->second, n);
+        }
+    }
+    std::vector<std::vector<onnx::OnnxNode>> result;
+    std::map<size_t, size_t> places;  // by root
+    for (size_t n = 0; n < nodes.size(); n++) {
+        const auto [place, is_new] = places.emplace(pieces.root(n), result.size());
+        if (is_new) result.emplace_back();
+        result[place->second].push_back(nodes[n]);
+    }
+    return result;
+}
+
+void forget(const StepScope& scope, StepState& state) {
+    std::set<std::string> needed = reads_of(state.rest);
+    std::set<std::string> made;
+    for (const onnx::OnnxNode& node : state.rest) made.insert(node.outputs.begin(), node.outputs.end());
+    std::erase_if(state.asked, [&](const std::string& name) {
+        return !needed.contains(name) && !made.contains(name.substr(0, name.rfind('#')));
+    });
+    needed.insert(state.asked.begin(), state.asked.end());
+    std::erase_if(state.truths, [&](const auto& truth) { return !needed.contains(truth.first); });
+    needed.insert(scope.outputs.begin(), scope.outputs.end());
+    std::erase_if(state.values, [&](const auto& value) { return !needed.contains(value.first); });
 }
 
 std::unexpected<Diagnostics> not_yet(std::string summary, std::string reason, const onnx::OnnxNode* node) {

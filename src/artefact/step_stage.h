@@ -28,6 +28,10 @@ struct StageEnd {
 // What tells apart nodes that are left; what they read.
 std::string key_of(const std::vector<onnx::OnnxNode>& nodes);
 std::set<std::string> reads_of(const std::vector<onnx::OnnxNode>& nodes);
+// Nodes that have nothing to do with one another: none reads what another piece makes.
+std::vector<std::vector<onnx::OnnxNode>> pieces_of(const std::vector<onnx::OnnxNode>& nodes);
+// Only what the rest still needs is left: so that ways that differed come together again.
+void forget(const StepScope& scope, StepState& state);
 // Code artefact.steps.
 std::unexpected<Diagnostics> not_yet(std::string summary, std::string reason, const onnx::OnnxNode* node = nullptr);
 
