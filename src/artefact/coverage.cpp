@@ -21,6 +21,7 @@ using Relation = SizeFact::Relation;
 using Ranges = std::vector<SizeRange>;
 
 constexpr size_t most_plans = 4096;
+constexpr int most_failed = 256;
 constexpr int64_t most_tried = 4096;  // sizes of a part: all of them if there are no more, else as many at random
 
 constexpr int64_t beyond_all = int64_t{1} << 60;  // any size of a dimension
@@ -197,7 +198,7 @@ public:
         if (count() <= most_tried) return one_of_all();
         if (auto corner = one_of_corners()) return corner;
         std::mt19937_64 random(1);
-        for (int64_t i = 0; i < most_tried; i++) {
+        for (int64_t i = 0; i < most_random(); i++) {
             std::vector<int64_t> sizes;
             for (size_t d = 0; d < part_.ranges.size(); d++) sizes.push_back(random_size(random, d));
             if (auto one = tried(sizes)) return one;
@@ -214,6 +215,11 @@ public:
 
 private:
     const Dimension& dimension(size_t d) const { return space_.dimensions()[d]; }
+
+    // What is open may end before: less is looked for there.
+    int64_t most_random() const {
+        return std::ranges::any_of(space_.dimensions(), &Dimension::is_open) ? most_tried / 16 : most_tried;
+    }
 
     std::optional<SizeNames> tried(const std::vector<int64_t>& sizes) const {
         SizeNames names = space_.named(sizes);
@@ -322,15 +328,22 @@ public:
                 if (least && *least != *sizes) made = add(*least);
             }
             if (!made && (domains_.empty() || !may_end(made.error()))) return made;
+            // Of open dimensions what is looked for without an end is left out.
+            if (!made && is_open() && (is_last(made.error()) || ++failed_ == most_failed)) return {};
             if (made) parts.push_back(std::move(part));
         }
         return {};
     }
 
 private:
+    bool is_open() const { return std::ranges::any_of(space_.dimensions(), &Dimension::is_open); }
+
     bool may_end(const Diagnostics& problems) const {
-        return std::ranges::any_of(space_.dimensions(), &Dimension::is_open) || problems.front().code == "graph.limit";
+        return is_open() || problems.front().code == "graph.limit";
     }
+
+    // Nothing more will be made.
+    static bool is_last(const Diagnostics& problems) { return problems.front().code == "artefact.too_many_sizes"; }
 
     Result<void> add(const SizeNames& sizes) {
         if (domains_.size() == most_plans) {
@@ -424,6 +437,7 @@ private:
     const Space& space_;
     const MakeAt& make_;
     std::vector<SizeDomain> domains_;
+    int failed_ = 0;  // parts for which nothing could be made
 };
 
 }  // namespace
