@@ -42,8 +42,8 @@ private:
     static Argument argument_of(const std::string& name, const ValueType& type) {
         Argument argument{.name = name, .dtype = type.dtype, .shape = {}, .axes = {}, .sizes = {}, .value = {}};
         for (const ValueDimension& dimension : type.shape) {
-            argument.shape.push_back(dimension.number.value_or(0));
-            argument.sizes.push_back(dimension.number ? std::to_string(*dimension.number) : dimension.name);
+            argument.shape.push_back(dimension.value.value_or(0));
+            argument.sizes.push_back(dimension.value ? std::to_string(*dimension.value) : dimension.name);
         }
         return argument;
     }
@@ -128,7 +128,7 @@ private:
     Result<int32_t> step_of(StepScope& scope, StepState state) {
         forget(scope, state);
         if (state.rest.empty()) return end_of(scope, state);
-        std::string key = key_of(state.rest);
+        std::string key = onnx::key_of(state.rest);
         for (const auto& [name, truth] : state.truths) key += fmt::format("{} is {}\n", name, truth);
         for (const auto& [name, type] : state.values) key += fmt::format("{}: {}\n", name, type.text());
         key += fmt::format("asked {}", fmt::join(state.asked, ","));
@@ -276,9 +276,9 @@ private:
     static StepState state_behind(StepScope& scope, const StepState& state, const StepState& now, const StageEnd& end) {
         StepState next{.rest = end.rest, .truths = state.truths, .asked = state.asked, .values = state.values};
         std::set<std::string> done;
-        for (const onnx::OnnxNode& node : now.rest) done.insert(key_of({node}));
+        for (const onnx::OnnxNode& node : now.rest) done.insert(onnx::key_of({node}));
         std::ranges::copy_if(state.rest, std::back_inserter(next.rest),
-                             [&](const onnx::OnnxNode& node) { return !done.contains(key_of({node})); });
+                             [&](const onnx::OnnxNode& node) { return !done.contains(onnx::key_of({node})); });
         next.asked.insert(end.asked.begin(), end.asked.end());
         for (size_t i = 0; i < end.results.size(); i++) next.values.insert_or_assign(end.results[i], end.types[i]);
         forget(scope, next);
@@ -453,7 +453,7 @@ private:
         }
         const auto seen_outside = [&](const std::string& name, ValueType type) {
             for (size_t d = 0; d < type.shape.size(); d++) {
-                if (!type.shape[d].number && !outside.contains(type.shape[d].name))
+                if (!type.shape[d].value && !outside.contains(type.shape[d].name))
                     type.shape[d] = {std::nullopt, fmt::format("{}.{}", name, d)};
             }
             return type;
@@ -484,7 +484,7 @@ private:
             none.shape.push_back({std::max<int64_t>(0, dimension.value.value_or(0)), {}});
         for (size_t d = 0; d < type.shape.size(); d++) {
             const bool is_same = d < none.shape.size() && stack.shape[d] == none.shape[d];
-            if (!is_same) stack.shape[d].number = std::nullopt;
+            if (!is_same) stack.shape[d].value = std::nullopt;
         }
         const auto insert = [axis](ValueType& into, const ValueDimension& dimension) {
             into.shape.insert(into.shape.begin() + std::min<int64_t>(axis, std::ssize(into.shape)), dimension);
@@ -492,7 +492,7 @@ private:
         insert(stack, {});
         insert(none, {0, {}});
         for (size_t d = 0; d < stack.shape.size(); d++) {
-            if (!stack.shape[d].number) stack.shape[d].name = fmt::format("{}.{}", loop.node.outputs[i], d);
+            if (!stack.shape[d].value) stack.shape[d].name = fmt::format("{}.{}", loop.node.outputs[i], d);
         }
         row.stacked.push_back(step_type(none));
         row.stack_ways.push_back({axis, way.reversed});

@@ -3,6 +3,7 @@
 
 #include "artefact/step_program.h"
 #include "artefact/step_scope.h"
+#include "frontends/onnx/flatten.h"
 #include "frontends/onnx/import.h"
 
 namespace heddle::artefact {
@@ -25,9 +26,6 @@ struct StageEnd {
     std::set<std::string> asked;
 };
 
-// What tells apart nodes that are left; what they read.
-std::string key_of(const std::vector<onnx::OnnxNode>& nodes);
-std::set<std::string> reads_of(const std::vector<onnx::OnnxNode>& nodes);
 // Nodes that have nothing to do with one another: none reads what another piece makes.
 std::vector<std::vector<onnx::OnnxNode>> pieces_of(const std::vector<onnx::OnnxNode>& nodes);
 // Only what the rest still needs is left: so that ways that differed come together again.
