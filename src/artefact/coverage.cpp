@@ -172,12 +172,15 @@ public:
     bool empty() const { return parts_.empty(); }
 
     void push_back(Part part) {
-        int64_t digits = 0;
+        int64_t sum = 0, most = 0;  // of digits: one large size is met less than several small ones
         for (size_t d = 0; d < dimensions_.size(); d++) {
-            const auto least = static_cast<uint64_t>(std::max<int64_t>(0, part.ranges[d].least));
-            if (dimensions_[d].is_open) digits += std::bit_width(least);
+            constexpr int64_t small = 2;  // 0 and 1 are classes of their own, and not met more
+            const auto least = static_cast<uint64_t>(std::max(small, part.ranges[d].least));
+            if (!dimensions_[d].is_open) continue;
+            sum += std::bit_width(least);
+            most = std::max<int64_t>(most, std::bit_width(least));
         }
-        parts_.emplace(std::pair(digits, --next_), std::move(part));
+        parts_.emplace(std::tuple(most, sum, --next_), std::move(part));
     }
 
     Part take() { return std::move(parts_.extract(parts_.begin()).mapped()); }
@@ -185,7 +188,7 @@ public:
 private:
     const std::vector<Dimension>& dimensions_;
     int64_t next_ = 0;
-    std::map<std::pair<int64_t, int64_t>, Part> parts_;
+    std::map<std::tuple<int64_t, int64_t, int64_t>, Part> parts_;
 };
 
 // Looks for sizes of a part.
@@ -218,7 +221,7 @@ private:
 
     // What is open may end before: less is looked for there.
     int64_t most_random() const {
-        return std::ranges::any_of(space_.dimensions(), &Dimension::is_open) ? most_tried / 16 : most_tried;
+        return std::ranges::any_of(space_.dimensions(), &Dimension::is_open) ? most_tried / 4 : most_tried;
     }
 
     std::optional<SizeNames> tried(const std::vector<int64_t>& sizes) const {

@@ -95,7 +95,7 @@ std::vector<Dimension> StageImport::dimensions() const {
 }
 
 Result<Graph> StageImport::graph(const SizeNames& sizes) {
-    if (++asked_for_ > most_plans && is_open())
+    if (++asked_for_ - left_out_ > most_plans && is_open())
         return fail({.code = "artefact.too_many_sizes",
                      .summary = "a step is to hold for too many sizes",
                      .expected = fmt::format("at most {} kinds of sizes", most_plans),

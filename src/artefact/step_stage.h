@@ -89,7 +89,7 @@ private:
     std::set<std::string> names_;
     int64_t tag_ = 0;
     // Data may decide any sizes: what more kinds of them need is left out, and told when the program runs.
-    static constexpr int most_plans = 256, most_left_out = 64;
+    static constexpr int most_plans = 256, most_left_out = 256;
     int asked_for_ = 0, left_out_ = 0;
 };
 
