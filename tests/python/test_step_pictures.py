@@ -50,11 +50,11 @@ def test_branches_side_by_side():
 
 def test_sizes_that_data_decide():
     printed, pages = drawn(FOUND, "--bind", "n=8", "--svg", "a.svg")
-    assert "sizes are kept#0#, places#0#" in printed, printed
-    lies_within(pages, "sizes are kept#0#, places#0#", "makes kept#0: int64[]")
-    assert any("kept#0# = 8" in text for text in pages[2]), pages[2]
+    assert "sizes are kept#0#;" in printed and "sizes are places#0#;" in printed, printed  # two stages: plans do not multiply
+    lies_within(pages, "sizes are kept#0#", "sizes are places#0#", "makes kept#0: int64[]")
+    assert any("kept#0# = 8" in text for text in pages[3]), pages[3]
     printed, pages = drawn(LARGEST, "--bind", "n=8,p=2", "--svg", "a.svg")
-    assert "stage 3, k# is -1" in printed, printed
+    assert "stage 4, k# is -1" in printed, printed
     lies_within(pages, "k# is -1", "for all other sizes", "makes v: float32[most1#0]", "makes all: int64[all.0]", "makes all: int64[0]")
 
 
