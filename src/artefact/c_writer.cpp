@@ -177,8 +177,8 @@ private:
     std::string shared(std::string_view type, const std::vector<Row>& rows,
                        const std::function<std::string(const Row&)>& of) {
         const std::string text = array_text<Row>(rows, of);
-        const auto [known, is_new] =
-            shared_.try_emplace(fmt::format("{} {}", type, text), fmt::format("{}_rows_{}", program_.name, shared_.size()));
+        const std::string name = fmt::format("{}_rows_{}", program_.name, shared_.size());
+        const auto [known, is_new] = shared_.try_emplace(fmt::format("{} {}", type, text), name);
         if (is_new) add_array(text_, type, known->second, text);
         return known->second;
     }
@@ -236,7 +236,8 @@ private:
         add_values();
         std::vector<int64_t> axes;
         const auto add = [&](const char* list, const std::vector<Argument>& arguments) {
-            add_array<Argument>(text_, "heddle_argument", program_.name + list, arguments, [&](const Argument& argument) {
+            const std::string name = program_.name + list;
+            add_array<Argument>(text_, "heddle_argument", name, arguments, [&](const Argument& argument) {
                 const size_t begin = axes.size();
                 for (size_t d = 0; d < argument.axes.size(); d++)
                     axes.push_back(argument.axes[d] >= 0 ? argument.axes[d] : -1 - argument.shape[d]);

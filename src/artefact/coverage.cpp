@@ -163,8 +163,8 @@ struct Part {
     std::vector<SizeFact> facts;
 };
 
-// Parts that are still to be looked at: the last one first; where dimensions are open, for which there may be no end, the
-// one with the smallest sizes, which are those that are met most.
+// Parts that are still to be looked at: the last one first; where dimensions are open, for which there may be no end,
+// the one with the smallest sizes, which are those that are met most.
 class OpenParts {
 public:
     explicit OpenParts(const std::vector<Dimension>& dimensions) : dimensions_(dimensions) {}

@@ -58,8 +58,8 @@ Result<std::vector<std::string>> write_kernels(const Program& program, const Wor
     return paths;
 }
 
-Result<std::string> link_code(const std::string& name, const std::vector<std::string>& objects, const Workshop& workshop,
-                              const ArtefactOptions& options) {
+Result<std::string> link_code(const std::string& name, const std::vector<std::string>& objects,
+                              const Workshop& workshop, const ArtefactOptions& options) {
     const bool library = options.emit == Emit::library;
     const std::string made = library ? fmt::format("lib{}.so", name) : name + ".o";
     // Names of files and flags, which are too many for a command line.

@@ -20,7 +20,7 @@ Result<std::vector<std::string>> write_kernels(const Program& program, const Wor
                                                const ArtefactOptions& options);
 
 // libNAME.so or NAME.o of NAME.c, which is in the workshop, and these objects: the file's name. Code artefact.compiler.
-Result<std::string> link_code(const std::string& name, const std::vector<std::string>& objects, const Workshop& workshop,
-                              const ArtefactOptions& options);
+Result<std::string> link_code(const std::string& name, const std::vector<std::string>& objects,
+                              const Workshop& workshop, const ArtefactOptions& options);
 
 }  // namespace heddle::artefact

@@ -267,10 +267,8 @@ private:
             forget(scope, pieces.back());
         }
         const auto all = open_sizes(state);
-        const bool has_one_all = pieces.size() < 2 || all < 2 || std::ranges::any_of(pieces, [&](const StepState& piece) {
-                                     return open_sizes(piece) == all;
-                                 });
-        return has_one_all ? state : std::move(pieces.front());
+        const auto has_all = [&](const StepState& piece) { return open_sizes(piece) == all; };
+        return pieces.size() < 2 || all < 2 || std::ranges::any_of(pieces, has_all) ? state : std::move(pieces.front());
     }
 
     static StepState state_behind(StepScope& scope, const StepState& state, const StepState& now, const StageEnd& end) {

@@ -59,8 +59,9 @@ public:
         text +=
             integers_text("int32_t", "heddle_outputs", {program_.output_values.begin(), program_.output_values.end()});
         text += fmt::format(
-            "static const heddle_steps heddle_this = {{\n    heddle_parts, heddle_weights_at, heddle_forms, heddle_rows, "
-            "heddle_types, heddle_lists, heddle_type_sizes,\n    heddle_constants, heddle_inputs, heddle_outputs, {}, {}, {}, {}, "
+            "static const heddle_steps heddle_this = {{\n    heddle_parts, heddle_weights_at, heddle_forms, "
+            "heddle_rows, heddle_types, heddle_lists, heddle_type_sizes,\n    heddle_constants, heddle_inputs, "
+            "heddle_outputs, {}, {}, {}, {}, "
             "{}}};\n\n"
             "__attribute__((visibility(\"default\"))) int32_t {}_run(heddle_call* call, const heddle_memory* memory) "
             "{{\n"

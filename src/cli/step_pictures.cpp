@@ -81,9 +81,11 @@ public:
         std::vector<std::string> list;
         const size_t carried = row.inputs.size();
         for (size_t i = 0; i < carried; i++)
-            list.push_back(fmt::format("{} is the next {}", name(row.body_outputs[1 + i]), name(row.body_inputs[2 + i])));
+            list.push_back(
+                fmt::format("{} is the next {}", name(row.body_outputs[1 + i]), name(row.body_inputs[2 + i])));
         for (size_t i = 1 + carried; i < row.body_outputs.size(); i++)
-            list.push_back(fmt::format("stacks {}{}", typed(row.body_outputs[i]), way_text(row.stack_ways[i - 1 - carried])));
+            list.push_back(
+                fmt::format("stacks {}{}", typed(row.body_outputs[i]), way_text(row.stack_ways[i - 1 - carried])));
         return list;
     }
 
@@ -145,7 +147,10 @@ private:
         };
         switch (row.kind) {
         case StepRow::Kind::branch:
-            return add({.kind = Box::Kind::decision, .title = row.name, .lines = {"true or false"}, .tooltip = names_.typed(row.first)});
+            return add({.kind = Box::Kind::decision,
+                        .title = row.name,
+                        .lines = {"true or false"},
+                        .tooltip = names_.typed(row.first)});
         case StepRow::Kind::loop: return add(loop_box(row));
         case StepRow::Kind::part:
             for (const StepForm& form : row.forms) add(stage_box(row, form));
@@ -239,7 +244,8 @@ private:
             return line(depth, fmt::format("{}: if {}, {}; else {}", at + 1, names_.name(row.first), then(row.next),
                                            then(row.second)));
         case StepRow::Kind::loop:
-            line(depth, fmt::format("{}: loop {}, {}; then {}", at + 1, row.name, names_.trips_text(row), then(row.next)));
+            line(depth,
+                 fmt::format("{}: loop {}, {}; then {}", at + 1, row.name, names_.trips_text(row), then(row.next)));
             for (const std::string& given : names_.taken(row)) line(depth + 1, given);
             add(row.body, depth + 1);
             for (const std::string& handed : names_.handed_on(row)) line(depth + 1, handed);
@@ -265,7 +271,8 @@ private:
 
 Drawing drawing_of(const std::string& title, const StepProgram& program) {
     const StepNames names(program);
-    Box begin{.kind = Box::Kind::edge_of_graph, .title = "inputs"}, end{.kind = Box::Kind::edge_of_graph, .title = "outputs"};
+    Box begin{.kind = Box::Kind::edge_of_graph, .title = "inputs"};
+    Box end{.kind = Box::Kind::edge_of_graph, .title = "outputs"};
     std::vector<std::string> inputs;
     for (size_t i = 0; i < program.inputs.size(); i++) inputs.push_back(names.typed(static_cast<int32_t>(i)));
     add_lines(begin, inputs);

@@ -25,7 +25,7 @@ struct ScanWay {
 
 // inputs: a trip count and a condition where it counts, what is carried at first, what is scanned.
 // body's inputs: the iteration's number and the condition where it counts, what is carried, a part of what is scanned.
-// body's outputs: the condition where it counts, what is carried, what is stacked. outputs: what is carried and stacked.
+// body's outputs: the condition where it counts, what is carried, what is stacked. outputs: what is carried, stacked.
 struct LoopForm {
     const OnnxGraph* body = nullptr;
     bool counts = false;
@@ -38,8 +38,8 @@ struct LoopForm {
 // Nothing: it has no body, or one that does not fit it.
 std::optional<LoopForm> loop_form(const OnnxNode& node);
 
-// Before opset 9 a `Scan` has lengths, which must be absent, before its inputs, and the first dimension of all others is
-// one of examples: this is a scan of these, whose body scans an example. Nothing: the node is another one.
+// Before opset 9 a `Scan` has lengths, which must be absent, before its inputs, and the first dimension of all others
+// is one of examples: this is a scan of these, whose body scans an example. Nothing: the node is another one.
 std::optional<OnnxNode> scan_of_examples(const OnnxNode& node);
 
 }  // namespace heddle::onnx
