@@ -1,16 +1,7 @@
-/* Runs a program in steps: parts, which are programs whose sizes are known, and branches and loops between them. It
- * follows the tables behind it, and knows nothing of what parts compute. A part takes its sizes from the shapes of its
- * inputs; a size that is a number among data is the shape of one more input, which nobody reads.
+/* Runs a program in steps: parts, which are programs whose sizes are known (heddle_program.c, above), and branches and
+ * loops between them. It follows the tables behind it, and knows nothing of what parts compute. A part takes its sizes
+ * from the shapes of its inputs; a size that is a number among data is the shape of one more input, which nobody reads.
  */
-#if !defined(__clang__)
-#pragma GCC optimize("no-tree-loop-distribute-patterns") /* no calls of memcpy, which may not be there */
-#endif
-
-typedef struct {
-    int32_t (*output_shape)(heddle_call* call, int32_t output, int64_t* shape);
-    int64_t (*workspace_bytes)(heddle_call* call);
-    int32_t (*run)(heddle_call* call);
-} heddle_part;
 
 typedef struct {
     uint8_t code, bits;
@@ -30,15 +21,17 @@ typedef struct {
 enum { heddle_run_part, heddle_branch, heddle_loop };
 typedef struct {
     int32_t kind, next;
-    int32_t list, count; /* part: inputs; loop: what it carries at first, then the body's inputs, the body's outputs,
-                              what it gives, and what is dropped behind each iteration; `count` are carried */
+    int32_t list, count; /* part: inputs; loop: what it carries at first, what it scans, the body's inputs, the body's
+                              outputs, what it gives, what is dropped behind each iteration, and of all that is scanned
+                              and stacked the dimension and whether it goes from the end; `count` are carried */
+    int32_t scanned;     /* loop: of how many values an iteration is given parts */
     int32_t first,
         second; /* part: where sizes begin in the lists (a place and an element each), and how many; branch: the
                               condition, and the step where it does not hold; loop: trip count and condition, or -1 */
     int32_t body, stacked; /* part: its forms; loop: the body's first step, and how many outputs are stacked */
     int32_t types, drops;  /* loop: of what is stacked, where nothing is; how many are dropped */
     const char* name;
-} heddle_step;
+} heddle_row;
 
 typedef struct {
     int32_t value;
@@ -47,14 +40,10 @@ typedef struct {
 } heddle_constant;
 
 typedef struct {
-    const char* name;
-    heddle_type type;
-} heddle_argument;
-
-typedef struct {
-    const heddle_part* parts;
+    const heddle_program* const* parts;
+    const int64_t* weights; /* of each part, where in the call's weights */
     const heddle_form* forms;
-    const heddle_step* steps;
+    const heddle_row* steps;
     const heddle_type* types;
     const int32_t* lists;
     const int64_t* sizes;
@@ -62,7 +51,7 @@ typedef struct {
     const heddle_argument* inputs; /* the first values */
     const int32_t* outputs;
     int32_t value_count, constant_count, input_count, output_count, first;
-} heddle_program;
+} heddle_steps;
 
 /* The count of who uses a memory lies behind its bytes; null: the memory is the caller's or the program's. */
 typedef struct {
@@ -70,33 +59,24 @@ typedef struct {
     int64_t shape[HEDDLE_RANKS];
     int64_t* users;
     int64_t room; /* bytes before the count */
-} heddle_value;
+} heddle_held;
 
 typedef struct {
-    const heddle_program* program;
+    const heddle_steps* program;
     const heddle_memory* memory;
     heddle_call* call;
-    heddle_value* values;
+    heddle_held* values;
     void* workspace;
     int64_t workspace_bytes, ready;
     int32_t ready_part;
 } heddle_run;
 
-/* ---- messages */
-
-static int32_t heddle_wrong(const heddle_run* run, int32_t status, const char* what, const char* name) {
-    const heddle_call* call = run->call;
-    size_t at = 0;
-    if (!call->message || call->message_bytes == 0) return status;
-    for (; *what && at + 1 < call->message_bytes; what++) call->message[at++] = *what;
-    for (; *name && at + 1 < call->message_bytes; name++) call->message[at++] = *name;
-    call->message[at] = 0;
+static int32_t heddle_fails(const heddle_run* run, int32_t status, const char* what, const char* name) {
+    heddle_message(run->call, what, name);
     return status;
 }
 
 /* ---- values */
-
-static int64_t heddle_round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* -1: more than there can be, or a size below zero. */
 static int64_t heddle_bytes(const DLTensor* tensor) {
@@ -118,37 +98,37 @@ static void heddle_copy(unsigned char* to, const unsigned char* from, int64_t by
     for (int64_t i = 0; i < bytes; i++) to[i] = from[i];
 }
 
-static void heddle_drop(const heddle_run* run, heddle_value* value) {
+static void heddle_drop(const heddle_run* run, heddle_held* value) {
     if (value->users && --*value->users == 0) run->memory->release(run->memory->context, value->tensor.data);
     value->users = 0;
     value->tensor.data = 0;
 }
 
-static void heddle_set_type(heddle_value* value, const heddle_type* type, const int64_t* sizes) {
+static void heddle_set_type(heddle_held* value, const heddle_type* type, const int64_t* sizes) {
     const DLTensor plain = {0, {kDLCPU, 0}, type->rank, {type->code, type->bits, 1}, value->shape, 0, 0};
     value->tensor = plain;
     for (int32_t d = 0; sizes && d < type->rank; d++) value->shape[d] = sizes[d];
 }
 
 /* Memory of so many bytes for the value, which has none, and of which this is the only user. */
-static int32_t heddle_take(const heddle_run* run, heddle_value* value, int64_t bytes) {
+static int32_t heddle_take(const heddle_run* run, heddle_held* value, int64_t bytes) {
     const int64_t room = heddle_round_up(bytes);
     value->tensor.data = run->memory->allocate(run->memory->context, (size_t)room + 64);
-    if (!value->tensor.data) return heddle_wrong(run, HEDDLE_NO_MEMORY, "there is no memory for a tensor", "");
+    if (!value->tensor.data) return heddle_fails(run, HEDDLE_NO_MEMORY, "there is no memory for a tensor", "");
     value->users = (int64_t*)(void*)((unsigned char*)value->tensor.data + room);
     value->room = room;
     *value->users = 1;
     return 0;
 }
 
-static int32_t heddle_make(const heddle_run* run, heddle_value* value) {
+static int32_t heddle_make(const heddle_run* run, heddle_held* value) {
     const int64_t bytes = heddle_bytes(&value->tensor);
-    if (bytes < 0) return heddle_wrong(run, HEDDLE_BAD_SIZE, "a tensor has more elements than there can be", "");
+    if (bytes < 0) return heddle_fails(run, HEDDLE_BAD_SIZE, "a tensor has more elements than there can be", "");
     return heddle_take(run, value, bytes);
 }
 
 /* The same tensor. */
-static void heddle_share(const heddle_run* run, heddle_value* to, const heddle_value* from) {
+static void heddle_share(const heddle_run* run, heddle_held* to, const heddle_held* from) {
     if (to == from) return;
     if (from->users) ++*from->users;
     heddle_drop(run, to);
@@ -158,14 +138,14 @@ static void heddle_share(const heddle_run* run, heddle_value* to, const heddle_v
 }
 
 /* Where the value is one number. */
-static int heddle_is_one(const heddle_value* value) {
+static int heddle_is_one(const heddle_held* value) {
     for (int32_t d = 0; d < value->tensor.ndim; d++) {
         if (value->tensor.shape[d] != 1) return 0;
     }
     return value->tensor.data != 0;
 }
 
-static int64_t heddle_number(const heddle_value* value, int32_t element) {
+static int64_t heddle_number(const heddle_held* value, int32_t element) {
     const unsigned char* data = heddle_data(&value->tensor) + (int64_t)element * (value->tensor.dtype.bits / 8);
     const int is_unsigned = value->tensor.dtype.code != kDLInt;
     switch (value->tensor.dtype.bits) {
@@ -177,7 +157,7 @@ static int64_t heddle_number(const heddle_value* value, int32_t element) {
 }
 
 /* One number of 64 bits, or a truth value. */
-static int32_t heddle_set_number(const heddle_run* run, heddle_value* value, const heddle_type* type, int64_t number) {
+static int32_t heddle_set_number(const heddle_run* run, heddle_held* value, const heddle_type* type, int64_t number) {
     int32_t status;
     heddle_drop(run, value);
     heddle_set_type(value, type, 0);
@@ -192,15 +172,15 @@ static int32_t heddle_set_number(const heddle_run* run, heddle_value* value, con
 /* ---- parts */
 
 static int32_t heddle_run_form(heddle_run* run, heddle_call* call, const heddle_form* form, int64_t workspace) {
-    const heddle_program* program = run->program;
-    const heddle_part* part = &program->parts[form->part];
+    const heddle_steps* program = run->program;
+    const heddle_program* part = program->parts[form->part];
     DLTensor* outputs[HEDDLE_ARGUMENTS];
     int32_t status;
     for (int32_t o = 0; o < form->output_count; o++) {
-        heddle_value* value = &run->values[program->lists[form->outputs + o]];
+        heddle_held* value = &run->values[program->lists[form->outputs + o]];
         heddle_drop(run, value);
         heddle_set_type(value, &program->types[form->types + o], 0);
-        if ((status = part->output_shape(call, o, value->shape)) < 0) return status;
+        if ((status = heddle_program_output_shape(part, call, o, value->shape)) < 0) return status;
         if ((status = heddle_make(run, value))) return status;
         outputs[o] = &value->tensor;
     }
@@ -209,26 +189,27 @@ static int32_t heddle_run_form(heddle_run* run, heddle_call* call, const heddle_
         run->workspace_bytes = 0;
         run->ready_part = -1;
         run->workspace = run->memory->allocate(run->memory->context, (size_t)workspace);
-        if (!run->workspace) return heddle_wrong(run, HEDDLE_NO_MEMORY, "there is no memory for a part's run", "");
+        if (!run->workspace) return heddle_fails(run, HEDDLE_NO_MEMORY, "there is no memory for a part's run", "");
         run->workspace_bytes = workspace;
     }
     call->outputs = outputs;
     call->workspace = run->workspace;
     call->workspace_bytes = (size_t)run->workspace_bytes;
     call->ready = run->ready_part == form->part ? run->ready : 0;
-    status = part->run(call);
+    status = heddle_program_run(part, call);
     run->ready_part = form->part;
     run->ready = call->ready;
     return status;
 }
 
-static int32_t heddle_run_step(heddle_run* run, const heddle_step* step, int32_t* next) {
-    const heddle_program* program = run->program;
+static int32_t heddle_run_step(heddle_run* run, const heddle_row* step, int32_t* next) {
+    const heddle_steps* program = run->program;
     const DLTensor* inputs[HEDDLE_ARGUMENTS];
     DLTensor sizes[HEDDLE_SIZES];
     int64_t numbers[HEDDLE_SIZES];
     heddle_call call = *run->call;
-    int64_t bytes = heddle_wrong(run, HEDDLE_BAD_SIZE,
+    const unsigned char* weights = (const unsigned char*)run->call->weights;
+    int64_t bytes = heddle_fails(run, HEDDLE_BAD_SIZE,
                                  "sizes that data decide are none that the program is for, before ", step->name);
     int32_t status, open = -1;
     for (int32_t i = 0; i < step->count; i++) inputs[i] = &run->values[program->lists[step->list + i]].tensor;
@@ -246,11 +227,11 @@ static int32_t heddle_run_step(heddle_run* run, const heddle_step* step, int32_t
     }
     call.inputs = inputs;
     call.outputs = 0;
-    call.weights = 0;
     for (const heddle_form* form = &program->forms[step->body]; form < &program->forms[step->body + step->stacked];
          form++) {
         if (form->open != open) continue;
-        bytes = program->parts[form->part].workspace_bytes(&call);
+        call.weights = weights ? weights + program->weights[form->part] : 0;
+        bytes = heddle_program_workspace_bytes(program->parts[form->part], &call);
         if (bytes == HEDDLE_BAD_SIZE) continue;
         if (bytes < 0) break;
         if ((status = heddle_run_form(run, &call, form, bytes))) return status;
@@ -264,7 +245,7 @@ static int32_t heddle_run_step(heddle_run* run, const heddle_step* step, int32_t
 /* ---- loops */
 
 /* One more part of what is stacked along the first dimension. */
-static int32_t heddle_stack(const heddle_run* run, heddle_value* stack, const heddle_value* part, int64_t trip) {
+static int32_t heddle_stack(const heddle_run* run, heddle_held* stack, const heddle_held* part, int64_t trip) {
     const int64_t bytes = heddle_bytes(&part->tensor);
     int64_t before;
     int32_t status;
@@ -281,15 +262,15 @@ static int32_t heddle_stack(const heddle_run* run, heddle_value* stack, const he
     int fits = stack->tensor.ndim == part->tensor.ndim + 1;
     for (int32_t d = 0; fits && d < part->tensor.ndim; d++) fits = stack->shape[d + 1] == part->tensor.shape[d];
     if (!fits)
-        return heddle_wrong(run, HEDDLE_BAD_SIZE, "iterations give results of different shapes for what is stacked",
+        return heddle_fails(run, HEDDLE_BAD_SIZE, "iterations give results of different shapes for what is stacked",
                             "");
     stack->shape[0] = trip;
     before = heddle_bytes(&stack->tensor);
     stack->shape[0] = trip + 1;
     if (heddle_bytes(&stack->tensor) < 0)
-        return heddle_wrong(run, HEDDLE_BAD_SIZE, "a tensor has more elements than there can be", "");
+        return heddle_fails(run, HEDDLE_BAD_SIZE, "a tensor has more elements than there can be", "");
     if (!stack->users || before + bytes > stack->room) {
-        heddle_value more = *stack;
+        heddle_held more = *stack;
         more.users = 0;
         if ((status = heddle_take(run, &more, trip == 0 ? bytes : 2 * (before + bytes)))) return status;
         if (stack->users)
@@ -303,25 +284,88 @@ static int32_t heddle_stack(const heddle_run* run, heddle_value* stack, const he
     return 0;
 }
 
+/* Rows of these bytes, which lie so far apart. */
+static void heddle_copy_rows(unsigned char* to, int64_t to_step, const unsigned char* from, int64_t from_step,
+                             int64_t rows, int64_t bytes) {
+    for (int64_t r = 0; r < rows; r++) heddle_copy(to + r * to_step, from + r * from_step, bytes);
+}
+
+/* Bytes of what lies behind a dimension. */
+static int64_t heddle_bytes_behind(const DLTensor* tensor, int32_t axis) {
+    int64_t bytes = (tensor->dtype.bits + 7) / 8;
+    for (int32_t d = axis + 1; d < tensor->ndim; d++) bytes *= tensor->shape[d];
+    return bytes;
+}
+
+static int64_t heddle_rows_before(const DLTensor* tensor, int32_t axis) {
+    int64_t rows = 1;
+    for (int32_t d = 0; d < axis; d++) rows *= tensor->shape[d];
+    return rows;
+}
+
+/* Of `whole` what lies at a place of a dimension, which the part has not. */
+static int32_t heddle_take_part(const heddle_run* run, heddle_held* part, const heddle_held* whole, int32_t axis,
+                                int64_t place) {
+    const int64_t bytes = heddle_bytes_behind(&whole->tensor, axis), all = bytes * whole->tensor.shape[axis];
+    const heddle_type type = {whole->tensor.dtype.code, whole->tensor.dtype.bits, whole->tensor.ndim - 1, 0};
+    int32_t status;
+    heddle_drop(run, part);
+    heddle_set_type(part, &type, 0);
+    for (int32_t d = 0; d < type.rank; d++) part->shape[d] = whole->tensor.shape[d < axis ? d : d + 1];
+    if ((status = heddle_make(run, part))) return status;
+    heddle_copy_rows((unsigned char*)part->tensor.data, bytes, heddle_data(&whole->tensor) + place * bytes, all,
+                     heddle_rows_before(&whole->tensor, axis), bytes);
+    return 0;
+}
+
+/* What is stacked lies along the first dimension, and is to lie along this one. */
+static int32_t heddle_turn_stack(const heddle_run* run, heddle_held* stack, int32_t axis, int reversed) {
+    const int64_t trips = stack->tensor.shape[0];
+    heddle_held turned = *stack;
+    int32_t status;
+    if (axis == 0 && !reversed) return 0;
+    turned.tensor.shape = turned.shape;
+    for (int32_t d = 0; d < axis; d++) turned.shape[d] = stack->shape[d + 1];
+    turned.shape[axis] = trips;
+    if ((status = heddle_make(run, &turned))) return status;
+    const int64_t bytes = heddle_bytes_behind(&turned.tensor, axis), rows = heddle_rows_before(&turned.tensor, axis);
+    for (int64_t trip = 0; trip < trips; trip++) {
+        const int64_t place = reversed ? trips - 1 - trip : trip;
+        heddle_copy_rows((unsigned char*)turned.tensor.data + place * bytes, trips * bytes,
+                         (const unsigned char*)stack->tensor.data + trip * rows * bytes, bytes, rows, bytes);
+    }
+    heddle_drop(run, stack);
+    *stack = turned;
+    stack->tensor.shape = stack->shape;
+    return 0;
+}
+
 static int32_t heddle_walk(heddle_run* run, int32_t at);
 
 /* Its lists, one behind the other. */
-static int32_t heddle_run_loop(heddle_run* run, const heddle_step* step) {
-    const heddle_program* program = run->program;
+static int32_t heddle_run_loop(heddle_run* run, const heddle_row* step) {
+    const heddle_steps* program = run->program;
     const heddle_type counted = {kDLInt, 64, 0, 0}, truth = {kDLBool, 8, 0, 0};
-    const int32_t carried = step->count, stacked = step->stacked;
-    const int32_t *begin = program->lists + step->list, *inputs = begin + carried, *outputs = inputs + 2 + carried;
-    const int32_t *results = outputs + 1 + carried + stacked, *drops = results + carried + stacked;
-    heddle_value* values = run->values;
+    const int32_t carried = step->count, scanned = step->scanned, stacked = step->stacked;
+    const int32_t *begin = program->lists + step->list, *whole = begin + carried, *inputs = whole + scanned;
+    const int32_t *outputs = inputs + 2 + carried + scanned, *results = outputs + 1 + carried + stacked;
+    const int32_t *drops = results + carried + stacked, *ways = drops + step->drops;
+    heddle_held* values = run->values;
     int32_t status = 0;
-    int64_t trips = INT64_MAX;
+    int64_t trips = INT64_MAX, trip = 0;
     int goes_on = 1;
     if (step->first >= 0 && !heddle_is_one(&values[step->first]))
-        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "a trip count is one integer: ", step->name);
+        return heddle_fails(run, HEDDLE_BAD_ARGUMENT, "a trip count is one integer: ", step->name);
     if (step->second >= 0 && !heddle_is_one(&values[step->second]))
-        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "a condition is one truth value: ", step->name);
+        return heddle_fails(run, HEDDLE_BAD_ARGUMENT, "a condition is one truth value: ", step->name);
     if (step->first >= 0) trips = heddle_number(&values[step->first], 0);
     if (step->second >= 0) goes_on = heddle_number(&values[step->second], 0) != 0;
+    for (int32_t i = 0; i < scanned; i++) {
+        const int64_t length = values[whole[i]].tensor.shape[ways[2 * i]];
+        if (i > 0 && length != trips)
+            return heddle_fails(run, HEDDLE_BAD_SIZE, "what is scanned has different lengths: ", step->name);
+        trips = length;
+    }
     for (int32_t i = 0; i < carried; i++) heddle_share(run, &values[results[i]], &values[begin[i]]);
     for (int32_t i = carried; i < carried + stacked; i++) {
         const heddle_type* type = &program->types[step->types + i - carried];
@@ -329,24 +373,32 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_step* step) {
         heddle_set_type(&values[results[i]], type, program->sizes + type->sizes);
         if ((status = heddle_make(run, &values[results[i]]))) return status;
     }
-    for (int64_t trip = 0; goes_on && trip < trips && !status; trip++) {
+    for (; goes_on && trip < trips && !status; trip++) {
         if (run->memory->stops && run->memory->stops(run->memory->context))
-            return heddle_wrong(run, HEDDLE_STOPPED, "the run was stopped in ", step->name);
+            return heddle_fails(run, HEDDLE_STOPPED, "the run was stopped in ", step->name);
         if ((status = heddle_set_number(run, &values[inputs[0]], &counted, trip))) return status;
         if ((status = heddle_set_number(run, &values[inputs[1]], &truth, 1))) return status;
         for (int32_t i = 0; i < carried; i++) {
             heddle_share(run, &values[inputs[2 + i]], &values[results[i]]);
             heddle_drop(run, &values[results[i]]);
         }
+        for (int32_t i = 0; i < scanned; i++) {
+            const int64_t place = ways[2 * i + 1] ? trips - 1 - trip : trip;
+            status = heddle_take_part(run, &values[inputs[2 + carried + i]], &values[whole[i]], ways[2 * i], place);
+            if (status) return status;
+        }
         if ((status = heddle_walk(run, step->body))) return status;
         if (!heddle_is_one(&values[outputs[0]]))
-            return heddle_wrong(run, HEDDLE_BAD_SIZE, "a condition is one truth value: ", step->name);
+            return heddle_fails(run, HEDDLE_BAD_SIZE, "a condition is one truth value: ", step->name);
         goes_on = heddle_number(&values[outputs[0]], 0) != 0;
         for (int32_t i = 0; i < carried; i++) heddle_share(run, &values[results[i]], &values[outputs[1 + i]]);
         for (int32_t i = carried; i < carried + stacked && !status; i++)
             status = heddle_stack(run, &values[results[i]], &values[outputs[1 + i]], trip);
         for (int32_t d = 0; d < step->drops; d++) heddle_drop(run, &values[drops[d]]);
     }
+    for (int32_t i = 0; i < stacked && !status && trip > 0; i++)
+        status = heddle_turn_stack(run, &values[results[carried + i]], ways[2 * (scanned + i)],
+                                   ways[2 * (scanned + i) + 1]);
     return status;
 }
 
@@ -354,7 +406,7 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_step* step) {
 
 static int32_t heddle_walk(heddle_run* run, int32_t at) {
     while (at >= 0) {
-        const heddle_step* step = &run->program->steps[at];
+        const heddle_row* step = &run->program->steps[at];
         int32_t status = 0;
         at = step->next;
         if (step->kind == heddle_run_part) {
@@ -363,7 +415,7 @@ static int32_t heddle_walk(heddle_run* run, int32_t at) {
             status = heddle_run_loop(run, step);
         } else {
             if (!heddle_is_one(&run->values[step->first]))
-                return heddle_wrong(run, HEDDLE_BAD_SIZE, "a condition is one truth value: ", step->name);
+                return heddle_fails(run, HEDDLE_BAD_SIZE, "a condition is one truth value: ", step->name);
             if (!heddle_number(&run->values[step->first], 0)) at = step->second;
         }
         if (status) return status;
@@ -374,26 +426,12 @@ static int32_t heddle_walk(heddle_run* run, int32_t at) {
 static int32_t heddle_take_input(heddle_run* run, int32_t i) {
     const heddle_argument* argument = &run->program->inputs[i];
     const DLTensor* tensor = run->call->inputs ? run->call->inputs[i] : 0;
-    heddle_value* value = &run->values[i];
-    int64_t step = 1;
-    if (!tensor) return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input is missing: ", argument->name);
-    if (tensor->device.device_type != kDLCPU)
-        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input does not lie on the CPU: ", argument->name);
-    if (tensor->dtype.code != argument->type.code || tensor->dtype.bits != argument->type.bits ||
-        tensor->dtype.lanes != 1)
-        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT,
-                            "an input has another element type than the program's: ", argument->name);
-    if (tensor->ndim != argument->type.rank)
-        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input has another rank than the program's: ", argument->name);
-    const int64_t bytes = heddle_bytes(tensor);
-    if (bytes < 0)
-        return heddle_wrong(run, HEDDLE_BAD_SIZE, "an input has more elements than there can be: ", argument->name);
-    if (!tensor->data && bytes > 0)
-        return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input has no data: ", argument->name);
-    for (int32_t d = tensor->ndim; d-- > 0 && bytes > 0; step *= tensor->shape[d]) {
-        if (tensor->strides && tensor->shape[d] > 1 && tensor->strides[d] != step)
-            return heddle_wrong(run, HEDDLE_BAD_ARGUMENT, "an input is not row-major: ", argument->name);
-    }
+    heddle_held* value = &run->values[i];
+    int32_t status = heddle_check_tensor(run->call, "input ", argument, tensor);
+    if (!status && heddle_bytes(tensor) < 0)
+        status = heddle_fails(run, HEDDLE_BAD_SIZE, "an input has more elements than there can be: ", argument->name);
+    if (!status) status = heddle_check_layout(run->call, "input ", argument, tensor);
+    if (status) return status;
     value->tensor = *tensor;
     value->tensor.strides = 0;
     if (!tensor->data) value->tensor.data = value; /* of no bytes */
@@ -402,8 +440,8 @@ static int32_t heddle_take_input(heddle_run* run, int32_t i) {
 
 /* To the caller: the memory itself, where nobody else uses it. */
 static int32_t heddle_give(const heddle_run* run, int32_t place, int is_wanted_again, DLTensor* output) {
-    heddle_value* value = &run->values[place];
-    heddle_value copy = *value;
+    heddle_held* value = &run->values[place];
+    heddle_held copy = *value;
     int32_t status;
     copy.users = 0;
     copy.tensor.shape = output->shape;
@@ -438,7 +476,7 @@ static int32_t heddle_give_all(const heddle_run* run) {
 }
 
 static int32_t heddle_run_values(heddle_run* run) {
-    const heddle_program* program = run->program;
+    const heddle_steps* program = run->program;
     int32_t status = 0;
     for (int32_t v = 0; v < program->value_count; v++) {
         run->values[v].users = 0;
@@ -458,17 +496,17 @@ static int32_t heddle_run_values(heddle_run* run) {
     return status;
 }
 
-static int32_t heddle_program_run(const heddle_program* program, heddle_call* call, const heddle_memory* memory) {
+static int32_t heddle_steps_run(const heddle_steps* program, heddle_call* call, const heddle_memory* memory) {
     heddle_run run = {program, memory, call, 0, 0, 0, 0, -1};
     if (!memory || !memory->allocate || !memory->release)
-        return heddle_wrong(&run, HEDDLE_BAD_ARGUMENT, "there is nothing to ask for memory", "");
+        return heddle_fails(&run, HEDDLE_BAD_ARGUMENT, "there is nothing to ask for memory", "");
     for (int32_t o = 0; o < program->output_count; o++) {
         if (!call->outputs || !call->outputs[o] || !call->outputs[o]->shape)
-            return heddle_wrong(&run, HEDDLE_BAD_ARGUMENT, "an output has no room for its shape", "");
+            return heddle_fails(&run, HEDDLE_BAD_ARGUMENT, "an output has no room for its shape", "");
     }
     run.values =
-        (heddle_value*)memory->allocate(memory->context, sizeof(heddle_value) * (size_t)program->value_count + 64);
-    if (!run.values) return heddle_wrong(&run, HEDDLE_NO_MEMORY, "there is no memory for the run", "");
+        (heddle_held*)memory->allocate(memory->context, sizeof(heddle_held) * (size_t)program->value_count + 64);
+    if (!run.values) return heddle_fails(&run, HEDDLE_NO_MEMORY, "there is no memory for the run", "");
     const int32_t status = heddle_run_values(&run);
     memory->release(memory->context, run.values);
     return status;

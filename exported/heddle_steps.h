@@ -4,7 +4,7 @@
  *
  *   int32_t NAME_run(heddle_call* call, const heddle_memory* memory);
  *
- * The call's workspace, weights and `ready` are not looked at. Of each output the caller gives `shape`, with room for
+ * The call's workspace and `ready` are not looked at. Of each output the caller gives `shape`, with room for
  * HEDDLE_RANKS numbers; the run fills in the rest, and the caller releases the data. A run that fails leaves none, and
  * holds none of the memory that it was given.
  */

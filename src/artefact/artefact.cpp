@@ -6,11 +6,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "artefact/c_compiler.h"
 #include "artefact/c_writer.h"
+#include "artefact/linked_code.h"
 #include "artefact/manifest.h"
 #include "artefact/workshop.h"
-#include "backends/llvm/llvm_backend.h"
 #include "support/file.h"
 
 namespace heddle::artefact {
@@ -51,7 +50,7 @@ private:
         if (auto done = add(name + ".h", header_text(program_, driver_)); !done) return done;
         const bool in_c = options_.emit == Emit::c;
         if (options_.weights_beside || !in_c) {
-            if (auto done = write_weights(); !done) return done;
+            if (auto done = write_weights({&program_, 1}, workshop_.file(name + ".weights")); !done) return done;
         }
         if (options_.weights_beside) made_.push_back(name + ".weights");
         const WeightsIn weights = options_.weights_beside ? WeightsIn::beside
@@ -63,70 +62,13 @@ private:
         return link();
     }
 
-    Result<void> write_weights() {
-        std::string bytes;
-        bytes.reserve(static_cast<size_t>(program_.weights.bytes()));
-        program_.weights.write([&](std::span<const std::byte> part) {
-            bytes.append(reinterpret_cast<const char*>(part.data()), part.size());
-        });
-        return write_file(workshop_.file(program_.name + ".weights"), bytes);
-    }
-
-    Result<std::vector<std::string>> write_kernels() {
-        std::vector<std::string> paths;
-        for (size_t v = 0; v < program_.variants.size(); v++) {
-            const Variant& variant = program_.variants[v];
-            std::vector<const schedules::Tree*> trees;
-            std::vector<std::string> names;
-            for (size_t k = 0; k < variant.kernels.size(); k++) {
-                trees.push_back(variant.kernels[k].tree.get());
-                names.push_back(kernel_name(program_, v, k));
-            }
-            if (options_.progress) options_.progress->begin(Stage::code, static_cast<int64_t>(trees.size()));
-            auto objects = backends::object_files(trees, names, variant.target, options_.threads, options_.progress);
-            if (!objects) return fail(std::move(objects.error()));
-            for (size_t k = 0; k < objects->size(); k++) {
-                paths.push_back(workshop_.file(names[k] + ".o"));
-                if (auto done = write_file(paths.back(), (*objects)[k]); !done) return fail(std::move(done.error()));
-            }
-        }
-        return paths;
-    }
-
     Result<void> link() {
-        auto kernels = write_kernels();
+        auto kernels = write_kernels(program_, workshop_, options_);
         if (!kernels) return fail(std::move(kernels.error()));
-        const std::string& name = program_.name;
-        const bool library = options_.emit == Emit::library;
-        const std::string made = library ? fmt::format("lib{}.so", name) : name + ".o";
-        // Names of files and flags, which are too many for a command line.
-        std::string arguments;
-        const auto argue = [&](const std::string& word) {
-            arguments += '"';
-            for (char c : word) arguments += c == '"' || c == '\\' ? fmt::format("\\{}", c) : std::string(1, c);
-            arguments += "\"\n";
-        };
-        for (const std::string& flag : options_.flags) argue(flag);
-        for (const char* flag :
-             {"-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-nostartfiles", "-Wl,--build-id=none"})
-            argue(flag);
-        if (library) {
-            for (const char* flag : {"-shared", "-Wl,-z,noexecstack", "-Wl,--gc-sections", "-Wl,-s", "-Wl,--as-needed"})
-                argue(flag);
-            argue("-Wl,-soname," + made);
-        } else {
-            argue("-r");
-            argue("-nostdlib");
-        }
-        argue(workshop_.file(name + ".c"));
-        for (const std::string& path : *kernels) argue(path);
-        argue("-o");
-        argue(workshop_.file(made));
-        if (library) argue("-lm");  // on machines without instructions for all that kernels do
-        const std::string list = workshop_.file("arguments");
-        if (auto done = write_file(list, arguments); !done) return done;
-        made_.push_back(made);
-        return run_c_compiler({options_.compiler, "@" + list}, made);
+        auto made = link_code(program_.name, *kernels, workshop_, options_);
+        if (!made) return fail(std::move(made.error()));
+        made_.push_back(std::move(*made));
+        return {};
     }
 
     const Program& program_;

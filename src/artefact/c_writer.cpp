@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -102,27 +103,25 @@ int operation_number(Origin::Kind operation) {
     return static_cast<int>(operation) - static_cast<int>(Origin::Kind::add);
 }
 
+// What arrays on the stack hold.
+std::string limits_text(std::span<const Program> programs) {
+    size_t buffers = 1, values = 1;
+    for (const Program& program : programs) {
+        for (const Variant& variant : program.variants) {
+            for (const Group& group : variant.groups) {
+                values = std::max(values, program.dimensions.size() + group.first_steps);
+                for (const LaunchRow& launch : group.launches) buffers = std::max(buffers, launch.buffers.size());
+            }
+        }
+    }
+    return fmt::format("#define HEDDLE_BUFFERS {}\n#define HEDDLE_VALUES {}\n", buffers, values);
+}
+
 class CWriter {
 public:
-    CWriter(const Program& program, const DriverTexts& texts, const CWriterOptions& options)
-        : program_(program), texts_(texts), options_(options) {}
+    CWriter(const Program& program, const CWriterOptions& options) : program_(program), options_(options) {}
 
     std::string write() {
-        text_ = fmt::format("/* The program '{}' as heddle compile has written it. */\n", program_.name);
-        add_limits();
-        // What is rounded twice is not to be rounded once; GCC makes no calls of memset and memcpy.
-        text_ += R"(#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
-#else
-#pragma GCC optimize("fp-contract=off,no-tree-loop-distribute-patterns")
-#endif
-)";
-        text_ += texts_.header + "\n" + texts_.program + "\n/* ---- the program */\n\n";
-        // Each kernel has all that one may need.
-        text_ += R"(#pragma GCC diagnostic ignored "-Wunused-variable"
-#pragma GCC diagnostic ignored "-Wunused-function"
-)";
-        if (options_.kernels_in_c) text_ += texts_.math;
         add_weights();
         for (size_t v = 0; v < program_.variants.size(); v++) add_kernels(v);
         add_arguments();
@@ -133,17 +132,6 @@ public:
     }
 
 private:
-    void add_limits() {
-        size_t buffers = 1, values = 1;
-        for (const Variant& variant : program_.variants) {
-            for (const Group& group : variant.groups) {
-                values = std::max(values, program_.dimensions.size() + group.first_steps);
-                for (const LaunchRow& launch : group.launches) buffers = std::max(buffers, launch.buffers.size());
-            }
-        }
-        text_ += fmt::format("#define HEDDLE_BUFFERS {}\n#define HEDDLE_VALUES {}\n", buffers, values);
-    }
-
     void add_weights() {
         if (options_.weights == WeightsIn::assembly) {
             text_ += fmt::format(
@@ -177,11 +165,11 @@ private:
                                                  "__attribute__((visibility(\"hidden\")));\n",
                                                  names.back());
         }
-        add_array<std::string>(text_, "heddle_kernel", fmt::format("heddle_kernels_{}", v), names,
+        add_array<std::string>(text_, "heddle_kernel", fmt::format("{}_kernels_{}", program_.name, v), names,
                                [](const std::string& name) { return name; });
         // C becomes code for whatever its compiler is told.
         text_ += processor_test(options_.kernels_in_c ? std::nullopt : std::optional(variant.target),
-                                fmt::format("heddle_runs_here_{}", v));
+                                fmt::format("{}_runs_here_{}", program_.name, v));
     }
 
     // The name of an array of these rows. Groups share those that are the same.
@@ -189,8 +177,8 @@ private:
     std::string shared(std::string_view type, const std::vector<Row>& rows,
                        const std::function<std::string(const Row&)>& of) {
         const std::string text = array_text<Row>(rows, of);
-        const auto [known, is_new] =
-            shared_.try_emplace(fmt::format("{} {}", type, text), fmt::format("heddle_rows_{}", shared_.size()));
+        const std::string name = fmt::format("{}_rows_{}", program_.name, shared_.size());
+        const auto [known, is_new] = shared_.try_emplace(fmt::format("{} {}", type, text), name);
         if (is_new) add_array(text_, type, known->second, text);
         return known->second;
     }
@@ -240,7 +228,7 @@ private:
             if (!value) continue;
             std::vector<int64_t> elements;
             for (int64_t b = 0; b < value->byte_size(); b++) elements.push_back(static_cast<int64_t>(value->data()[b]));
-            add_integers(text_, "unsigned char", fmt::format("heddle_value_{}", i), elements);
+            add_integers(text_, "unsigned char", fmt::format("{}_value_{}", program_.name, i), elements);
         }
     }
 
@@ -248,24 +236,25 @@ private:
         add_values();
         std::vector<int64_t> axes;
         const auto add = [&](const char* list, const std::vector<Argument>& arguments) {
-            add_array<Argument>(text_, "heddle_argument", list, arguments, [&](const Argument& argument) {
+            const std::string name = program_.name + list;
+            add_array<Argument>(text_, "heddle_argument", name, arguments, [&](const Argument& argument) {
                 const size_t begin = axes.size();
                 for (size_t d = 0; d < argument.axes.size(); d++)
                     axes.push_back(argument.axes[d] >= 0 ? argument.axes[d] : -1 - argument.shape[d]);
                 const DlpackType type = dlpack_type(argument.dtype);
                 const auto number = &argument - arguments.data();
-                const std::string value = argument.value ? fmt::format("heddle_value_{}", number) : "0";
+                const std::string value = argument.value ? fmt::format("{}_value_{}", program_.name, number) : "0";
                 return fmt::format("{{{},{},{},{},{},{},{}}}", quoted(argument.name), argument.shape.size(), type.code,
                                    type.bits, begin, value, argument.value ? argument.value->byte_size() : 0);
             });
         };
-        add("heddle_inputs", program_.inputs);
-        add("heddle_outputs", program_.outputs);
-        add_integers(text_, "int64_t", "heddle_axes", axes);
+        add("_inputs", program_.inputs);
+        add("_outputs", program_.outputs);
+        add_integers(text_, "int64_t", program_.name + "_axes", axes);
     }
 
     void add_dimensions() {
-        add_array<Dimension>(text_, "heddle_dimension", "heddle_dimensions", program_.dimensions,
+        add_array<Dimension>(text_, "heddle_dimension", program_.name + "_dimensions", program_.dimensions,
                              [](const Dimension& dimension) {
                                  return fmt::format("{{{},{},{},{}}}", quoted(dimension.name), dimension.from,
                                                     dimension.step, dimension.count());
@@ -278,33 +267,24 @@ private:
             const size_t count = program_.variants[v].groups.size();
             groups_.clear();
             for (size_t g = 0; g < count; g++) add_group(v, g);
-            text_ += fmt::format("static const heddle_group heddle_groups_{}[] = {{\n{}}};\n", v, groups_);
-            rows +=
-                fmt::format("    {{heddle_runs_here_{0}, heddle_kernels_{0}, heddle_groups_{0}, {1}}},\n", v, count);
+            text_ += fmt::format("static const heddle_group {}_groups_{}[] = {{\n{}}};\n", program_.name, v, groups_);
+            rows += fmt::format("    {{{0}_runs_here_{1}, {0}_kernels_{1}, {0}_groups_{1}, {2}}},\n", program_.name, v,
+                                count);
         }
-        text_ += fmt::format("static const heddle_variant heddle_variants[] = {{\n{}}};\n", rows);
+        text_ += fmt::format("static const heddle_variant {}_variants[] = {{\n{}}};\n", program_.name, rows);
     }
 
     void add_program() {
         const std::string weights =
             options_.weights == WeightsIn::beside ? std::string("0") : program_.name + "_weights";
         text_ += fmt::format(
-            "static const heddle_program heddle_this = {{\n    heddle_inputs, heddle_outputs, heddle_axes, "
-            "heddle_dimensions, heddle_variants,\n    {}, {}, {}, {}, {}}};\n\n",
-            weights, program_.inputs.size(), program_.outputs.size(), program_.dimensions.size(),
+            "static const heddle_program {0}_this = {{\n    {0}_inputs, {0}_outputs, {0}_axes, {0}_dimensions, "
+            "{0}_variants,\n    {1}, {2}, {3}, {4}, {5}}};\n\n",
+            program_.name, weights, program_.inputs.size(), program_.outputs.size(), program_.dimensions.size(),
             program_.variants.size());
-        text_ += fmt::format(
-            "#define HEDDLE_PUBLIC __attribute__((visibility(\"default\")))\n"
-            "HEDDLE_PUBLIC int32_t {0}_output_shape(heddle_call* call, int32_t output, int64_t* shape) {{\n"
-            "    return heddle_program_output_shape(&heddle_this, call, output, shape);\n}}\n"
-            "HEDDLE_PUBLIC int64_t {0}_workspace_bytes(heddle_call* call) {{\n"
-            "    return heddle_program_workspace_bytes(&heddle_this, call);\n}}\n"
-            "HEDDLE_PUBLIC int32_t {0}_run(heddle_call* call) {{ return heddle_program_run(&heddle_this, call); }}\n",
-            program_.name);
     }
 
     const Program& program_;
-    const DriverTexts& texts_;
     const CWriterOptions& options_;
     std::string text_, groups_;
     std::map<std::string, std::string> shared_;  // names of arrays, by what they are
@@ -384,8 +364,37 @@ std::string header_text(const Program& program, const DriverTexts& texts) {
         texts.header, program.name, arguments_text(program));
 }
 
+std::string driver_text(std::span<const Program> programs, const DriverTexts& texts, bool kernels_in_c) {
+    // What is rounded twice is not to be rounded once; GCC makes no calls of memset and memcpy.
+    std::string text = limits_text(programs) + R"(#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#else
+#pragma GCC optimize("fp-contract=off,no-tree-loop-distribute-patterns")
+#endif
+)";
+    text += texts.header + "\n" + texts.program + "\n/* ---- the program */\n\n";
+    // Each kernel has all that one may need.
+    text += R"(#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-function"
+)";
+    return kernels_in_c ? text + texts.math : text;
+}
+
+std::string tables_text(const Program& program, const CWriterOptions& options) {
+    return CWriter(program, options).write();
+}
+
 std::string c_text(const Program& program, const DriverTexts& texts, const CWriterOptions& options) {
-    return CWriter(program, texts, options).write();
+    const std::string functions = fmt::format(
+        "#define HEDDLE_PUBLIC __attribute__((visibility(\"default\")))\n"
+        "HEDDLE_PUBLIC int32_t {0}_output_shape(heddle_call* call, int32_t output, int64_t* shape) {{\n"
+        "    return heddle_program_output_shape(&{0}_this, call, output, shape);\n}}\n"
+        "HEDDLE_PUBLIC int64_t {0}_workspace_bytes(heddle_call* call) {{\n"
+        "    return heddle_program_workspace_bytes(&{0}_this, call);\n}}\n"
+        "HEDDLE_PUBLIC int32_t {0}_run(heddle_call* call) {{ return heddle_program_run(&{0}_this, call); }}\n",
+        program.name);
+    return fmt::format("/* The program '{}' as heddle compile has written it. */\n", program.name) +
+           driver_text(std::span(&program, 1), texts, options.kernels_in_c) + tables_text(program, options) + functions;
 }
 
 }  // namespace heddle::artefact

@@ -2,6 +2,7 @@
 // or object code beside it.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "artefact/program.h"
@@ -47,6 +48,11 @@ std::string arguments_text(const Program& program);
 std::string kernel_name(const Program& program, size_t variant, size_t kernel);
 // What callers include: the fixed header, and the program's three functions with their inputs and outputs.
 std::string header_text(const Program& program, const DriverTexts& texts);
+// What runs programs, once for all that are in one file; then each program's kernels and tables, the last of which is
+// NAME_this.
+std::string driver_text(std::span<const Program> programs, const DriverTexts& texts, bool kernels_in_c);
+std::string tables_text(const Program& program, const CWriterOptions& options);
+// Both, with the three functions.
 std::string c_text(const Program& program, const DriverTexts& texts, const CWriterOptions& options);
 
 }  // namespace heddle::artefact

@@ -1,6 +1,8 @@
 #include "artefact/coverage.h"
 
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <optional>
 #include <random>
 #include <unordered_map>
@@ -19,6 +21,7 @@ using Relation = SizeFact::Relation;
 using Ranges = std::vector<SizeRange>;
 
 constexpr size_t most_plans = 4096;
+constexpr int most_failed = 256;
 constexpr int64_t most_tried = 4096;  // sizes of a part: all of them if there are no more, else as many at random
 
 constexpr int64_t beyond_all = int64_t{1} << 60;  // any size of a dimension
@@ -160,6 +163,34 @@ struct Part {
     std::vector<SizeFact> facts;
 };
 
+// Parts that are still to be looked at: the last one first; where dimensions are open, for which there may be no end,
+// the one with the smallest sizes, which are those that are met most.
+class OpenParts {
+public:
+    explicit OpenParts(const std::vector<Dimension>& dimensions) : dimensions_(dimensions) {}
+
+    bool empty() const { return parts_.empty(); }
+
+    void push_back(Part part) {
+        int64_t sum = 0, most = 0;  // of digits: one large size is met less than several small ones
+        for (size_t d = 0; d < dimensions_.size(); d++) {
+            constexpr int64_t small = 2;  // 0 and 1 are classes of their own, and not met more
+            const auto least = static_cast<uint64_t>(std::max(small, part.ranges[d].least));
+            if (!dimensions_[d].is_open) continue;
+            sum += std::bit_width(least);
+            most = std::max<int64_t>(most, std::bit_width(least));
+        }
+        parts_.emplace(std::tuple(most, sum, --next_), std::move(part));
+    }
+
+    Part take() { return std::move(parts_.extract(parts_.begin()).mapped()); }
+
+private:
+    const std::vector<Dimension>& dimensions_;
+    int64_t next_ = 0;
+    std::map<std::tuple<int64_t, int64_t, int64_t>, Part> parts_;
+};
+
 // Looks for sizes of a part.
 class Search {
 public:
@@ -170,7 +201,7 @@ public:
         if (count() <= most_tried) return one_of_all();
         if (auto corner = one_of_corners()) return corner;
         std::mt19937_64 random(1);
-        for (int64_t i = 0; i < most_tried; i++) {
+        for (int64_t i = 0; i < most_random(); i++) {
             std::vector<int64_t> sizes;
             for (size_t d = 0; d < part_.ranges.size(); d++) sizes.push_back(random_size(random, d));
             if (auto one = tried(sizes)) return one;
@@ -187,6 +218,11 @@ public:
 
 private:
     const Dimension& dimension(size_t d) const { return space_.dimensions()[d]; }
+
+    // What is open may end before: less is looked for there.
+    int64_t most_random() const {
+        return std::ranges::any_of(space_.dimensions(), &Dimension::is_open) ? most_tried / 4 : most_tried;
+    }
 
     std::optional<SizeNames> tried(const std::vector<int64_t>& sizes) const {
         SizeNames names = space_.named(sizes);
@@ -281,10 +317,10 @@ public:
     Coverage(const Space& space, const MakeAt& make) : space_(space), make_(make) {}
 
     Result<void> cover() {
-        std::vector<Part> parts = {{space_.all(), {}}};
+        OpenParts parts(space_.dimensions());
+        parts.push_back({space_.all(), {}});
         while (!parts.empty()) {
-            Part part = std::move(parts.back());
-            parts.pop_back();
+            Part part = parts.take();
             if (is_empty(part.ranges) || is_covered(part, parts)) continue;
             const auto sizes = Search(space_, part).found();
             if (!sizes) continue;
@@ -295,15 +331,22 @@ public:
                 if (least && *least != *sizes) made = add(*least);
             }
             if (!made && (domains_.empty() || !may_end(made.error()))) return made;
+            // Of open dimensions what is looked for without an end is left out.
+            if (!made && is_open() && (is_last(made.error()) || ++failed_ == most_failed)) return {};
             if (made) parts.push_back(std::move(part));
         }
         return {};
     }
 
 private:
+    bool is_open() const { return std::ranges::any_of(space_.dimensions(), &Dimension::is_open); }
+
     bool may_end(const Diagnostics& problems) const {
-        return std::ranges::any_of(space_.dimensions(), &Dimension::is_open) || problems.front().code == "graph.limit";
+        return is_open() || problems.front().code == "graph.limit";
     }
+
+    // Nothing more will be made.
+    static bool is_last(const Diagnostics& problems) { return problems.front().code == "artefact.too_many_sizes"; }
 
     Result<void> add(const SizeNames& sizes) {
         if (domains_.size() == most_plans) {
@@ -334,7 +377,7 @@ private:
     }
 
     // Whether something holds for all of it, or for a part: then all parts of it are put back.
-    bool is_covered(const Part& part, std::vector<Part>& parts) const {
+    bool is_covered(const Part& part, OpenParts& parts) const {
         const auto names = space_.intervals(part.ranges);
         for (const SizeDomain& domain : domains_) {
             const Ranges common = shared(part.ranges, domain.ranges);
@@ -366,7 +409,7 @@ private:
     }
 
     // The common part, and what lies around it, one dimension after another.
-    void split(Part part, const Ranges& common, std::vector<Part>& parts) const {
+    void split(Part part, const Ranges& common, OpenParts& parts) const {
         for (size_t d = 0; d < common.size(); d++) {
             const Dimension& dimension = space_.dimensions()[d];
             const SizeRange whole = part.ranges[d];
@@ -382,20 +425,22 @@ private:
         parts.push_back(std::move(part));
     }
 
-    void split(const Part& part, const SizeFact& fact, std::vector<Part>& parts) const {
+    void split(const Part& part, const SizeFact& fact, OpenParts& parts) const {
         for (const SizeFact& side : {opposite(fact), fact}) {
             if (auto ranges = space_.narrowed(part.ranges, side)) {
                 parts.push_back({std::move(*ranges), part.facts});
                 continue;
             }
-            parts.push_back(part);
-            parts.back().facts.push_back(side);
+            Part other = part;
+            other.facts.push_back(side);
+            parts.push_back(std::move(other));
         }
     }
 
     const Space& space_;
     const MakeAt& make_;
     std::vector<SizeDomain> domains_;
+    int failed_ = 0;  // parts for which nothing could be made
 };
 
 }  // namespace

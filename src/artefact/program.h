@@ -71,6 +71,7 @@ struct Program {
     std::vector<Argument> inputs, outputs;
     std::vector<Variant> variants;
     WeightPool weights;
+    std::shared_ptr<const Graph> graph;  // of a sketch (step_program.h)
 };
 
 struct ProgramRequest {

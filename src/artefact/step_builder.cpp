@@ -14,11 +14,6 @@ namespace {
 
 constexpr size_t most_steps = 512;
 
-const onnx::OnnxGraph* body_of(const onnx::OnnxNode& node) {
-    const auto found = std::ranges::find(node.attributes, "body", &onnx::OnnxAttribute::name);
-    return found == node.attributes.end() ? nullptr : found->graph.get();
-}
-
 class StepBuilder {
 public:
     explicit StepBuilder(const StepRequest& request)
@@ -38,6 +33,7 @@ public:
             if (scope_.mixed.contains(output.name)) program_.outputs.back().sizes = {"..."};
             if (scope_.mixed.contains(output.name)) program_.outputs.back().shape = {0};
             program_.output_values.push_back(value_of(scope_, output.name));
+            set_type(program_.output_values.back(), type);
         }
         return std::move(program_);
     }
@@ -46,16 +42,16 @@ private:
     static Argument argument_of(const std::string& name, const ValueType& type) {
         Argument argument{.name = name, .dtype = type.dtype, .shape = {}, .axes = {}, .sizes = {}, .value = {}};
         for (const ValueDimension& dimension : type.shape) {
-            argument.shape.push_back(dimension.number.value_or(0));
-            argument.sizes.push_back(dimension.number ? std::to_string(*dimension.number) : dimension.name);
+            argument.shape.push_back(dimension.value.value_or(0));
+            argument.sizes.push_back(dimension.value ? std::to_string(*dimension.value) : dimension.name);
         }
         return argument;
     }
 
     static StepType step_type(const ValueType& type) {
-        StepType result{type.dtype, {}};
-        for (const ValueDimension& dimension : type.shape) result.shape.push_back(dimension.number.value_or(0));
-        return result;
+        const Argument argument = argument_of({}, type);
+        return {type.dtype, argument.shape,
+                fmt::format("{}[{}]", heddle::name(type.dtype), fmt::join(argument.sizes, ", "))};
     }
 
     Result<void> take_inputs(StepState& state) {
@@ -84,7 +80,7 @@ private:
                     type.shape.push_back({std::nullopt, name});
             }
             program_.inputs.push_back(argument_of(input->name, type));
-            scope_.values.emplace(input->name, program_.value_count++);
+            scope_.values.emplace(input->name, new_value(input->name, type));
             state.values.emplace(input->name, std::move(type));
         }
         if (!problems.empty()) return fail(std::move(problems));
@@ -93,15 +89,32 @@ private:
         return {};
     }
 
+    int32_t new_value(const std::string& name) {
+        program_.values.push_back({name, {}});
+        return static_cast<int32_t>(program_.values.size() - 1);
+    }
+
+    int32_t new_value(const std::string& name, const ValueType& type) {
+        const int32_t made = new_value(name);
+        set_type(made, type);
+        return made;
+    }
+
+    void set_type(int32_t value, const ValueType& type) {
+        program_.values[static_cast<size_t>(value)].type = step_type(type).text;
+    }
+
     // The place of a value; an initializer is one of constants.
     int32_t value_of(StepScope& scope, const std::string& name) {
         if (const int32_t known = scope.place(name); known >= 0) return known;
         StepScope* owner = &scope;
         while (owner->around && !owner->initializers.contains(name)) owner = owner->around;
-        const int32_t made = program_.value_count++;
+        const int32_t made = new_value(name);
         const auto constant = owner->initializers.find(name);
-        if (constant != owner->initializers.end() && constant->second.data)
+        if (constant != owner->initializers.end() && constant->second.data) {
             program_.constants.push_back({made, *constant->second.data});
+            set_type(made, type_of(*constant->second.data));
+        }
         (constant != owner->initializers.end() ? owner : &scope)->values.emplace(name, made);
         return made;
     }
@@ -112,24 +125,10 @@ private:
         return tensor && tensor->data ? std::optional(type_of(*tensor->data)) : std::nullopt;
     }
 
-    // Only what the rest still needs: so that ways that differed come together again.
-    static void forget(const StepScope& scope, StepState& state) {
-        std::set<std::string> needed = reads_of(state.rest);
-        std::set<std::string> made;
-        for (const onnx::OnnxNode& node : state.rest) made.insert(node.outputs.begin(), node.outputs.end());
-        std::erase_if(state.asked, [&](const std::string& name) {
-            return !needed.contains(name) && !made.contains(name.substr(0, name.rfind('#')));
-        });
-        needed.insert(state.asked.begin(), state.asked.end());
-        std::erase_if(state.truths, [&](const auto& truth) { return !needed.contains(truth.first); });
-        needed.insert(scope.outputs.begin(), scope.outputs.end());
-        std::erase_if(state.values, [&](const auto& value) { return !needed.contains(value.first); });
-    }
-
     Result<int32_t> step_of(StepScope& scope, StepState state) {
         forget(scope, state);
         if (state.rest.empty()) return end_of(scope, state);
-        std::string key = key_of(state.rest);
+        std::string key = onnx::key_of(state.rest);
         for (const auto& [name, truth] : state.truths) key += fmt::format("{} is {}\n", name, truth);
         for (const auto& [name, type] : state.values) key += fmt::format("{}: {}\n", name, type.text());
         key += fmt::format("asked {}", fmt::join(state.asked, ","));
@@ -203,21 +202,25 @@ private:
     // A step whose parts are the same stage for all sizes, and where one of these is -1, if the model holds for that.
     Result<int32_t> add_part(StepScope& scope, StepState state, int32_t step) {
         StepRow row{.kind = StepRow::Kind::part, .name = state.rest.front().label()};
+        const StepState now = first_piece(scope, state);
         std::vector<StepState> behind;  // by form
         Diagnostics why;
         for (int32_t open = -1; open < std::ssize(row.sizes); open++) {
-            StageImport stage(request_, scope, state, open);
+            StageImport stage(request_, scope, now, open);
             if (auto fine = stage.prepare(); !fine) return fail(std::move(fine.error()));
             if (open < 0) {
                 for (const std::string& name : stage.inputs) row.inputs.push_back(value_of(scope, name));
-                for (const auto& known : stage.known_names)
+                for (const auto& known : stage.known_names) {
                     row.sizes.emplace_back(value_of(scope, known.value), known.element);
+                    row.size_names.push_back(known.size);
+                }
             }
-            auto programs = make_programs({.name = "part",
-                                           .dimensions = stage.dimensions(),
-                                           .targets = request_.targets,
-                                           .graph = [&](const SizeNames& sizes) { return stage.graph(sizes); },
-                                           .progress = request_.progress});
+            const ProgramRequest wanted{.name = "part",
+                                        .dimensions = stage.dimensions(),
+                                        .targets = request_.targets,
+                                        .graph = [&](const SizeNames& sizes) { return stage.graph(sizes); },
+                                        .progress = request_.progress};
+            auto programs = request_.is_sketch ? sketched_programs(wanted) : make_programs(wanted);
             if (!stage.also_asked.empty()) {
                 state.asked.merge(stage.also_asked);
                 return fill(scope, std::move(state), step);
@@ -229,7 +232,7 @@ private:
             }
             for (Program& program : *programs) {
                 const StageEnd& end = stage.ends[static_cast<size_t>(program.tag - 1)];
-                StepState next = state_behind(scope, state, end);
+                StepState next = state_behind(scope, state, now, end);
                 StepForm form = form_of(scope, state, end, next);
                 form.part = static_cast<int32_t>(program_.parts.size());
                 form.open = open;
@@ -249,8 +252,31 @@ private:
         return step;
     }
 
-    static StepState state_behind(StepScope& scope, const StepState& state, const StageEnd& end) {
+    // Sizes that data decide multiply plans: pieces that have some of them each are stages one after another.
+    StepState first_piece(const StepScope& scope, const StepState& state) const {
+        const auto open_sizes = [&](const StepState& of) {
+            StageImport stage(request_, scope, of, -1);
+            const bool is_fine = stage.prepare().has_value();
+            const std::vector<Dimension> sizes = is_fine ? stage.dimensions() : std::vector<Dimension>();
+            return std::ranges::count_if(sizes, [](const Dimension& size) { return size.count() > 1; });
+        };
+        std::vector<StepState> pieces;
+        for (std::vector<onnx::OnnxNode>& nodes : pieces_of(state.rest)) {
+            pieces.push_back(state);
+            pieces.back().rest = std::move(nodes);
+            forget(scope, pieces.back());
+        }
+        const auto all = open_sizes(state);
+        const auto has_all = [&](const StepState& piece) { return open_sizes(piece) == all; };
+        return pieces.size() < 2 || all < 2 || std::ranges::any_of(pieces, has_all) ? state : std::move(pieces.front());
+    }
+
+    static StepState state_behind(StepScope& scope, const StepState& state, const StepState& now, const StageEnd& end) {
         StepState next{.rest = end.rest, .truths = state.truths, .asked = state.asked, .values = state.values};
+        std::set<std::string> done;
+        for (const onnx::OnnxNode& node : now.rest) done.insert(onnx::key_of({node}));
+        std::ranges::copy_if(state.rest, std::back_inserter(next.rest),
+                             [&](const onnx::OnnxNode& node) { return !done.contains(onnx::key_of({node})); });
         next.asked.insert(end.asked.begin(), end.asked.end());
         for (size_t i = 0; i < end.results.size(); i++) next.values.insert_or_assign(end.results[i], end.types[i]);
         forget(scope, next);
@@ -266,6 +292,7 @@ private:
         for (size_t i = 0; i < end.results.size(); i++) {
             form.outputs.push_back(value_of(scope, end.results[i]));
             form.types.push_back(step_type(end.types[i]));
+            set_type(form.outputs.back(), end.types[i]);
             there.insert(end.results[i]);
         }
         for (const std::string& name : there) {
@@ -279,25 +306,28 @@ private:
     // Of a loop: what it reads and gives, by the graph around it.
     struct Loop {
         const onnx::OnnxNode& node;
-        const onnx::OnnxGraph& body;
+        const onnx::LoopForm form;
         std::vector<std::string> carried;  // at first
         std::vector<ValueType> types;      // of what is carried, in all iterations
+        std::vector<ValueType> parts;      // of what is scanned
+
+        const onnx::OnnxGraph& body() const { return *form.body; }
+        // The names of what an iteration is given and gives.
+        const std::string& input(size_t i) const { return body().inputs[form.own_inputs() + i].name; }
+        const onnx::OnnxValue& output(size_t i) const { return body().outputs[form.own_outputs() + i]; }
     };
 
     Result<int32_t> add_loop(StepScope& scope, StepState state, const onnx::OnnxNode& node, int32_t step) {
-        const onnx::OnnxGraph* body = body_of(node);
-        if (node.operator_type != "Loop" || !body)
+        const bool is_loop = node.operator_type == "Loop" || node.operator_type == "Scan";
+        if (!is_loop)
             return not_yet(
                 fmt::format("node '{}' ({}) is a step that no program has yet", node.label(), node.operator_type),
-                "programs have branches and loops, no lists and no scans", &node);
-        Loop loop{node,
-                  *body,
-                  {node.inputs.begin() + std::min<std::ptrdiff_t>(2, std::ssize(node.inputs)), node.inputs.end()},
-                  {}};
-        const size_t count = loop.carried.size();
-        if (body->inputs.size() != count + 2 || body->outputs.size() != node.outputs.size() + 1 ||
-            body->outputs.size() < count + 1)
-            return not_yet(fmt::format("the body of node '{}' does not fit the loop", node.label()), {}, &node);
+                "programs have branches and loops, and no lists", &node);
+        auto form = onnx::loop_form(node);
+        if (!form) return not_yet(fmt::format("the body of node '{}' does not fit the loop", node.label()), {}, &node);
+        const auto begin = node.inputs.begin() + std::min(std::ssize(node.inputs),
+                                                          static_cast<std::ptrdiff_t>(form->own_inputs()));
+        Loop loop{node, std::move(*form), {begin, begin + static_cast<std::ptrdiff_t>(form->carried)}, {}, {}};
         for (const std::string& name : loop.carried) {
             auto type = type_in(scope, state, name);
             if (!type) return not_yet(fmt::format("node '{}' carries what is not given", node.label()), {}, &node);
@@ -305,16 +335,19 @@ private:
         }
         StepRow row{.kind = StepRow::Kind::loop, .name = node.label()};
         const auto optional_value = [&](size_t i) {
-            return i < node.inputs.size() && !node.inputs[i].empty() ? value_of(scope, node.inputs[i]) : -1;
+            const bool is_given = loop.form.counts && i < node.inputs.size() && !node.inputs[i].empty();
+            return is_given ? value_of(scope, node.inputs[i]) : -1;
         };
         row.first = optional_value(0);
         row.second = optional_value(1);
         for (const std::string& name : loop.carried) row.inputs.push_back(value_of(scope, name));
+        if (auto taken = take_scanned(scope, state, loop, row); !taken) return fail(std::move(taken.error()));
         auto types = add_body(scope, state, loop, row);
         if (!types) return fail(std::move(types.error()));
         for (size_t i = 0; i < node.outputs.size(); i++) {
             const std::string& name = node.outputs[i];
-            row.results.push_back(name.empty() ? program_.value_count++ : value_of(scope, name));
+            row.results.push_back(name.empty() ? new_value({}) : value_of(scope, name));
+            set_type(row.results.back(), (*types)[i]);
             if (!name.empty()) state.values.insert_or_assign(name, (*types)[i]);
         }
         program_.steps[static_cast<size_t>(step)] = std::move(row);
@@ -324,28 +357,50 @@ private:
         return step;
     }
 
+    Result<void> take_scanned(StepScope& scope, const StepState& state, Loop& loop, StepRow& row) {
+        const size_t first = loop.form.own_inputs() + loop.form.carried;
+        for (size_t i = 0; i < loop.form.scanned.size(); i++) {
+            const std::string& name = loop.node.inputs[first + i];
+            auto type = type_in(scope, state, name);
+            if (!type)
+                return not_yet(fmt::format("node '{}' scans what is not given", loop.node.label()), {}, &loop.node);
+            const int64_t axis = loop.form.scanned[i].axis_in(std::ssize(type->shape));
+            if (axis < 0 || axis >= std::ssize(type->shape))
+                return not_yet(fmt::format("node '{}' scans '{}' along dimension {}, which it has not",
+                                           loop.node.label(), name, axis), {}, &loop.node);
+            type->shape.erase(type->shape.begin() + axis);
+            loop.parts.push_back(std::move(*type));
+            row.scanned.push_back(value_of(scope, name));
+            row.scan_ways.push_back({axis, loop.form.scanned[i].reversed});
+        }
+        return {};
+    }
+
     // The body, for types of what is carried that hold in all iterations; types of what the loop gives.
     Result<std::vector<ValueType>> add_body(StepScope& scope, const StepState& state, Loop& loop, StepRow& row) {
         const size_t count = loop.carried.size();
-        const auto inner_name = [&](size_t i) { return loop.body.inputs[i].name; };
         for (;;) {
             const size_t steps = program_.steps.size(), parts = program_.parts.size();
-            const int32_t first_value = program_.value_count;
+            const auto first_value = static_cast<int32_t>(program_.values.size());
             StepScope& inner = *scopes_.emplace_back(std::make_unique<StepScope>(
-                request_.model, loop.body, &scope, fmt::format("{}/{}", scope.name, loop.node.label())));
+                request_.model, loop.body(), &scope, fmt::format("{}/{}", scope.name, loop.node.label())));
             StepState begin{.rest = inner.nodes, .truths = {}, .asked = {}, .values = {}};
             for (const std::string& name : inner.captures) {
                 if (const auto found = state.values.find(name); found != state.values.end())
                     begin.values.insert(*found);
             }
             row.body_inputs.clear();
-            for (size_t i = 0; i < count + 2; i++) {
-                row.body_inputs.push_back(program_.value_count);
-                inner.values.emplace(inner_name(i), program_.value_count++);
-            }
-            begin.values.insert_or_assign(inner_name(0), ValueType{DType::int64, {}});
-            begin.values.insert_or_assign(inner_name(1), ValueType{DType::boolean, {}});
-            for (size_t i = 0; i < count; i++) begin.values.insert_or_assign(inner_name(i + 2), loop.types[i]);
+            const auto add_input = [&](const std::string& name, const ValueType& type) {
+                row.body_inputs.push_back(new_value(name, type));
+                if (name.empty()) return;
+                inner.values.insert_or_assign(name, row.body_inputs.back());
+                begin.values.insert_or_assign(name, type);
+            };
+            const auto own = [&](size_t i) { return loop.form.counts ? loop.body().inputs[i].name : std::string(); };
+            add_input(own(0), {DType::int64, {}});
+            add_input(own(1), {DType::boolean, {}});
+            for (size_t i = 0; i < count; i++) add_input(loop.input(i), loop.types[i]);
+            for (size_t i = 0; i < loop.parts.size(); i++) add_input(loop.input(count + i), loop.parts[i]);
             auto body = step_of(inner, begin);
             if (!body) return fail(std::move(body.error()));
             auto widened = widen(loop, inner);
@@ -357,9 +412,10 @@ private:
             }
             row.body = *body;
             row.body_outputs.clear();
-            for (const onnx::OnnxValue& output : loop.body.outputs)
+            if (!loop.form.counts) row.body_outputs.push_back(row.body_inputs[1]);  // which holds
+            for (const onnx::OnnxValue& output : loop.body().outputs)
                 row.body_outputs.push_back(value_of(inner, output.name));
-            for (int32_t v = first_value; v < program_.value_count; v++) {
+            for (int32_t v = first_value; v < std::ssize(program_.values); v++) {
                 const bool is_constant =
                     std::ranges::find(program_.constants, v, &StepConstant::value) != program_.constants.end();
                 if (!is_constant) row.drops.push_back(v);
@@ -372,8 +428,8 @@ private:
     Result<bool> widen(Loop& loop, const StepScope& inner) const {
         bool changed = false;
         for (size_t i = 0; i < loop.types.size(); i++) {
-            const std::string& name = loop.body.inputs[i + 2].name;
-            auto both = joined(name, loop.types[i], inner.output_types.at(loop.body.outputs[i + 1].name));
+            const std::string& name = loop.input(i);
+            auto both = joined(name, loop.types[i], inner.output_types.at(loop.output(i).name));
             if (!both)
                 return not_yet(fmt::format("the loop '{}' carries '{}', whose rank or element type changes",
                                            loop.node.label(), name),
@@ -395,7 +451,7 @@ private:
         }
         const auto seen_outside = [&](const std::string& name, ValueType type) {
             for (size_t d = 0; d < type.shape.size(); d++) {
-                if (!type.shape[d].number && !outside.contains(type.shape[d].name))
+                if (!type.shape[d].value && !outside.contains(type.shape[d].name))
                     type.shape[d] = {std::nullopt, fmt::format("{}.{}", name, d)};
             }
             return type;
@@ -405,22 +461,40 @@ private:
             types.push_back(seen_outside(loop.node.outputs[i], *joined(loop.node.outputs[i], first, loop.types[i])));
         }
         for (size_t i = count; i < loop.node.outputs.size(); i++) {
-            const onnx::OnnxValue& declared = loop.body.outputs[i + 1];
-            const ValueType& type = inner.output_types.at(declared.name);
-            // Without iterations, dimensions that the body leaves open are 0.
-            ValueType stack = type, none{declared.dtype.value_or(type.dtype), {}};
-            for (const onnx::OnnxDimension& dimension : declared.shape)
-                none.shape.push_back({std::max<int64_t>(0, dimension.value.value_or(0)), {}});
-            for (size_t d = 0; d < type.shape.size(); d++) {
-                const bool is_same = d < none.shape.size() && stack.shape[d] == none.shape[d];
-                if (!is_same) stack.shape[d] = {std::nullopt, fmt::format("{}.{}", loop.node.outputs[i], d + 1)};
-            }
-            stack.shape.insert(stack.shape.begin(), {std::nullopt, loop.node.outputs[i] + ".0"});
-            none.shape.insert(none.shape.begin(), {0, {}});
-            row.stacked.push_back(step_type(none));
-            types.push_back(std::move(stack));
+            auto type = stacked_type(loop, i, inner, row);
+            if (!type) return fail(std::move(type.error()));
+            types.push_back(std::move(*type));
         }
         return types;
+    }
+
+    // Of the loop's output `i`, which is stacked. Without iterations, dimensions that the body leaves open are 0.
+    Result<ValueType> stacked_type(const Loop& loop, size_t i, const StepScope& inner, StepRow& row) const {
+        const onnx::OnnxValue& declared = loop.output(i);
+        const ValueType& type = inner.output_types.at(declared.name);
+        const onnx::ScanWay& way = loop.form.stacked[i - loop.carried.size()];
+        const int64_t axis = way.axis_in(std::ssize(type.shape) + 1);
+        if (axis < 0 || axis > std::ssize(type.shape))
+            return not_yet(fmt::format("node '{}' stacks '{}' along dimension {}, which it has not",
+                                       loop.node.label(), declared.name, axis), {}, &loop.node);
+        ValueType stack = type, none{declared.dtype.value_or(type.dtype), {}};
+        for (const onnx::OnnxDimension& dimension : declared.shape)
+            none.shape.push_back({std::max<int64_t>(0, dimension.value.value_or(0)), {}});
+        for (size_t d = 0; d < type.shape.size(); d++) {
+            const bool is_same = d < none.shape.size() && stack.shape[d] == none.shape[d];
+            if (!is_same) stack.shape[d].value = std::nullopt;
+        }
+        const auto insert = [axis](ValueType& into, const ValueDimension& dimension) {
+            into.shape.insert(into.shape.begin() + std::min<int64_t>(axis, std::ssize(into.shape)), dimension);
+        };
+        insert(stack, {});
+        insert(none, {0, {}});
+        for (size_t d = 0; d < stack.shape.size(); d++) {
+            if (!stack.shape[d].value) stack.shape[d].name = fmt::format("{}.{}", loop.node.outputs[i], d);
+        }
+        row.stacked.push_back(step_type(none));
+        row.stack_ways.push_back({axis, way.reversed});
+        return stack;
     }
 
     const StepRequest& request_;

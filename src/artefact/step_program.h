@@ -11,6 +11,7 @@
 
 #include "artefact/artefact.h"
 #include "artefact/program.h"
+#include "frontends/onnx/loop.h"
 #include "frontends/onnx/model.h"
 #include "language/library.h"
 
@@ -20,6 +21,7 @@ namespace heddle::artefact {
 struct StepType {
     DType dtype = DType::float32;
     std::vector<int64_t> shape;
+    std::string text = {};  // for people, with names of sizes
 };
 
 // Values and steps are known by their numbers; below 0: none.
@@ -39,13 +41,21 @@ struct StepRow {
     // Of a part: what it reads; elements of values that are sizes of it; the parts for all sizes together.
     std::vector<int32_t> inputs;
     std::vector<std::pair<int32_t, int32_t>> sizes;
+    std::vector<std::string> size_names;  // as types say them
     std::vector<StepForm> forms;
     // A branch: its condition, and the step where that does not hold. A loop: its trip count and condition.
     int32_t first = -1, second = -1;
-    // Of a loop: `inputs` are what it carries at first.
+    // Of a loop: `inputs` are what it carries at first; how parts are taken of what is scanned, and stacked.
     int32_t body = -1;
+    std::vector<int32_t> scanned;
+    std::vector<onnx::ScanWay> scan_ways, stack_ways;  // no axis is below 0
     std::vector<int32_t> body_inputs, body_outputs, results, drops;
     std::vector<StepType> stacked;  // where no iteration gives any
+};
+
+// For people: the model's name, and the type in all steps together.
+struct StepValue {
+    std::string name, type;
 };
 
 struct StepConstant {
@@ -58,7 +68,8 @@ struct StepProgram {
     std::vector<Dimension> dimensions;      // of the inputs, that stay open
     std::vector<Argument> inputs, outputs;  // inputs are the first values
     std::vector<int32_t> output_values;
-    int32_t value_count = 0, first = -1;
+    std::vector<StepValue> values;
+    int32_t first = -1;
     std::vector<StepRow> steps;
     std::vector<StepConstant> constants;
     std::vector<Program> parts;  // "NAME_part0" ...
@@ -71,16 +82,17 @@ struct StepRequest {
     std::vector<Dimension> dimensions;  // of the model's inputs
     std::vector<Target> targets;
     Progress* progress = nullptr;
+    bool is_sketch = false;  // parts are graphs at some sizes, without plans (sketched_programs)
 };
 
 // Codes: those of import_stage and make_programs; artefact.steps (what of a model cannot leave home yet).
 Result<StepProgram> make_step_program(const StepRequest& request);
 
-// NAME.c: the tables, and what follows them.
-std::string steps_text(const StepProgram& program, const std::string& driver);
+// In place of make_programs: each kind of graph once, at small sizes for which there is one. What to look at.
+Result<std::vector<Program>> sketched_programs(const ProgramRequest& request);
 
-// libNAME.so of the steps and all parts, NAME.h and NAME.json, and what it was linked of: NAME.c, and of each part its
-// object. All files or none. Codes of write_artefact.
+// NAME.h, NAME.json, and what the options say: libNAME.so, NAME.o or NAME.c of the steps and all parts. All files or
+// none. Codes of write_artefact.
 Result<std::vector<WrittenFile>> write_step_artefact(const StepProgram& program, const std::string& folder,
                                                      const ArtefactOptions& options);
 

@@ -10,14 +10,14 @@ namespace heddle::artefact {
 std::string ValueType::text() const {
     std::string result(heddle::name(dtype));
     for (const ValueDimension& dimension : shape)
-        result += dimension.number ? fmt::format(" {}", *dimension.number) : fmt::format(" '{}'", dimension.name);
+        result += dimension.value ? fmt::format(" {}", *dimension.value) : fmt::format(" '{}'", dimension.name);
     return result;
 }
 
 std::optional<int64_t> ValueType::elements() const {
     int64_t all = 1;
     for (const ValueDimension& dimension : shape) {
-        if (!dimension.number || __builtin_mul_overflow(all, *dimension.number, &all)) return std::nullopt;
+        if (!dimension.value || __builtin_mul_overflow(all, *dimension.value, &all)) return std::nullopt;
     }
     return all;
 }

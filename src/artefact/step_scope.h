@@ -16,11 +16,7 @@
 namespace heddle::artefact {
 
 // A dimension of a value: a number, or a name, which is a size in each part that reads the value.
-struct ValueDimension {
-    std::optional<int64_t> number;
-    std::string name;
-    bool operator==(const ValueDimension&) const = default;
-};
+using ValueDimension = onnx::OnnxDimension;
 
 struct ValueType {
     DType dtype = DType::float32;

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "frontends/onnx/order.h"
+#include "support/union_find.h"
 #include "zspace/size_facts.h"
 
 namespace heddle::artefact {
@@ -16,18 +17,38 @@ constexpr const char* again = "again";
 
 }  // namespace
 
-std::string key_of(const std::vector<onnx::OnnxNode>& nodes) {
-    std::string key;
-    for (const onnx::OnnxNode& node : nodes) key += fmt::format("{} = {}\n", fmt::join(node.outputs, ","), node.name);
-    return key;
+std::vector<std::vector<onnx::OnnxNode>> pieces_of(const std::vector<onnx::OnnxNode>& nodes) {
+    std::map<std::string, size_t> makers;
+    for (size_t n = 0; n < nodes.size(); n++)
+        for (const std::string& output : nodes[n].outputs) makers.emplace(output, n);
+    UnionFind<size_t> pieces(nodes.size());
+    for (size_t n = 0; n < nodes.size(); n++) {
+        for (const std::string_view name : onnx::reads_of(nodes[n])) {
+            const auto maker = makers.find(std::string(name));
+            if (maker != makers.end()) pieces.join(maker->second, n);
+        }
+    }
+    std::vector<std::vector<onnx::OnnxNode>> result;
+    std::map<size_t, size_t> places;  // by root
+    for (size_t n = 0; n < nodes.size(); n++) {
+        const auto [place, is_new] = places.emplace(pieces.root(n), result.size());
+        if (is_new) result.emplace_back();
+        result[place->second].push_back(nodes[n]);
+    }
+    return result;
 }
 
-std::set<std::string> reads_of(const std::vector<onnx::OnnxNode>& nodes) {
-    std::set<std::string> reads;
-    for (const onnx::OnnxNode& node : nodes) {
-        for (const std::string_view name : onnx::reads_of(node)) reads.emplace(name);
-    }
-    return reads;
+void forget(const StepScope& scope, StepState& state) {
+    std::set<std::string> needed = onnx::reads_of(state.rest);
+    std::set<std::string> made;
+    for (const onnx::OnnxNode& node : state.rest) made.insert(node.outputs.begin(), node.outputs.end());
+    std::erase_if(state.asked, [&](const std::string& name) {
+        return !needed.contains(name) && !made.contains(name.substr(0, name.rfind('#')));
+    });
+    needed.insert(state.asked.begin(), state.asked.end());
+    std::erase_if(state.truths, [&](const auto& truth) { return !needed.contains(truth.first); });
+    needed.insert(scope.outputs.begin(), scope.outputs.end());
+    std::erase_if(state.values, [&](const auto& value) { return !needed.contains(value.first); });
 }
 
 std::unexpected<Diagnostics> not_yet(std::string summary, std::string reason, const onnx::OnnxNode* node) {
@@ -40,7 +61,7 @@ std::unexpected<Diagnostics> not_yet(std::string summary, std::string reason, co
 }
 
 Result<void> StageImport::prepare() {
-    std::set<std::string> reads = reads_of(state_.rest);
+    std::set<std::string> reads = onnx::reads_of(state_.rest);
     reads.insert(state_.asked.begin(), state_.asked.end());
     for (const std::string& name : reads) {
         const auto type = state_.values.find(name);
@@ -48,7 +69,7 @@ Result<void> StageImport::prepare() {
         if (!state_.asked.contains(name)) {
             inputs.push_back(name);
             for (const ValueDimension& dimension : type->second.shape)
-                if (!dimension.number) names_.insert(dimension.name);
+                if (!dimension.value) names_.insert(dimension.name);
             continue;
         }
         const std::optional<int64_t> elements = type->second.elements();
@@ -74,7 +95,7 @@ std::vector<Dimension> StageImport::dimensions() const {
 }
 
 Result<Graph> StageImport::graph(const SizeNames& sizes) {
-    if (++asked_for_ > most_plans && is_open())
+    if (++asked_for_ - left_out_ > most_plans && is_open())
         return fail({.code = "artefact.too_many_sizes",
                      .summary = "a step is to hold for too many sizes",
                      .expected = fmt::format("at most {} kinds of sizes", most_plans),
@@ -137,7 +158,7 @@ int64_t StageImport::most_elements(const ValueType& type) const {
     int64_t all = 1;
     for (const ValueDimension& dimension : type.shape) {
         const auto given = std::ranges::find(request_.dimensions, dimension.name, &Dimension::name);
-        const int64_t most = dimension.number                     ? *dimension.number
+        const int64_t most = dimension.value                     ? *dimension.value
                              : given != request_.dimensions.end() ? given->to
                                                                   : open_end;
         if (__builtin_mul_overflow(all, most, &all)) return open_end;
@@ -148,7 +169,7 @@ int64_t StageImport::most_elements(const ValueType& type) const {
 TensorData StageImport::example(const std::string& name, const SizeNames& sizes) const {
     const ValueType& type = state_.values.at(name);
     std::vector<int64_t> shape;
-    for (const ValueDimension& dimension : type.shape) shape.push_back(*dimension.number);
+    for (const ValueDimension& dimension : type.shape) shape.push_back(*dimension.value);
     constexpr int64_t most = 64;  // others are no sizes, whatever they are
     if (shape.size() == 1) shape[0] = std::min(shape[0], most + 1);
     TensorData data(type.dtype, shape);
@@ -178,25 +199,16 @@ std::unexpected<Diagnostics> StageImport::not_a_size(const std::string& name, co
 }
 
 onnx::OnnxModel StageImport::model() const {
-    onnx::OnnxModel part = onnx::model_of(request_.model, state_.rest);
-    for (const std::string& name : reads_of(state_.rest)) {
-        if (const auto truth = state_.truths.find(name); truth != state_.truths.end()) {
-            part.graph.initializers.push_back(
-                {.name = name, .data = truth_data(name, truth->second), .type_text = "bool"});
-        } else if (const onnx::OnnxTensor* tensor = scope_.initializer(name); tensor && !state_.values.contains(name)) {
-            part.graph.initializers.push_back(*tensor);
-            part.graph.initializers.back().name = name;
-        }
-    }
+    const auto weight = [&](const std::string& name) {
+        const bool is_made = state_.values.contains(name) || state_.truths.contains(name);
+        return is_made ? nullptr : scope_.initializer(name);
+    };
+    onnx::OnnxModel part = onnx::model_of(request_.model, state_.rest, weight);
+    for (const auto& [name, truth] : state_.truths)
+        part.graph.initializers.push_back({.name = name, .data = truth_data(name, truth), .type_text = "bool"});
     for (const std::string& name : inputs) {
         const ValueType& type = state_.values.at(name);
-        onnx::OnnxValue value{.name = name,
-                              .dtype = type.dtype,
-                              .type_text = std::string(heddle::name(type.dtype)),
-                              .has_shape = true,
-                              .shape = {}};
-        for (const ValueDimension& dimension : type.shape) value.shape.push_back({dimension.number, dimension.name});
-        part.graph.inputs.push_back(std::move(value));
+        part.graph.inputs.push_back(onnx::value_of(name, type.dtype, type.shape));
     }
     return part;
 }
@@ -219,7 +231,7 @@ Result<void> StageImport::end_with(onnx::ImportedStage& stage) {
             return not_yet(fmt::format("node '{}' waits for what nothing makes", state_.rest[0].label()), {});
         return fail(std::move(stage.waiting));
     }
-    StageEnd end{.key = key_of(stage.rest),
+    StageEnd end{.key = onnx::key_of(stage.rest),
                  .results = stage.results,
                  .types = {},
                  .rest = std::move(stage.rest),

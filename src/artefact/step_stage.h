@@ -3,6 +3,7 @@
 
 #include "artefact/step_program.h"
 #include "artefact/step_scope.h"
+#include "frontends/onnx/flatten.h"
 #include "frontends/onnx/import.h"
 
 namespace heddle::artefact {
@@ -25,9 +26,10 @@ struct StageEnd {
     std::set<std::string> asked;
 };
 
-// What tells apart nodes that are left; what they read.
-std::string key_of(const std::vector<onnx::OnnxNode>& nodes);
-std::set<std::string> reads_of(const std::vector<onnx::OnnxNode>& nodes);
+// Nodes that have nothing to do with one another: none reads what another piece makes.
+std::vector<std::vector<onnx::OnnxNode>> pieces_of(const std::vector<onnx::OnnxNode>& nodes);
+// Only what the rest still needs is left: so that ways that differed come together again.
+void forget(const StepScope& scope, StepState& state);
 // Code artefact.steps.
 std::unexpected<Diagnostics> not_yet(std::string summary, std::string reason, const onnx::OnnxNode* node = nullptr);
 
@@ -87,7 +89,7 @@ private:
     std::set<std::string> names_;
     int64_t tag_ = 0;
     // Data may decide any sizes: what more kinds of them need is left out, and told when the program runs.
-    static constexpr int most_plans = 256, most_left_out = 64;
+    static constexpr int most_plans = 256, most_left_out = 256;
     int asked_for_ = 0, left_out_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // Steps as C: the tables of exported/heddle_steps.c, and the files around them.
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include <nlohmann/json.hpp>
 
@@ -8,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "artefact/c_writer.h"
-#include "artefact/linked_parts.h"
+#include "artefact/linked_code.h"
 #include "artefact/manifest.h"
 #include "artefact/step_program.h"
 #include "inference/build_info.h"
@@ -17,25 +18,39 @@
 namespace heddle::artefact {
 namespace {
 
+// The fixed parts, of programs and of the steps between them.
+struct StepTexts {
+    DriverTexts parts, steps;
+};
+
+struct StepWriting {
+    bool kernels_in_c = false;
+    WeightsIn weights = WeightsIn::assembly;
+    std::function<std::string(const std::string& name)> file;  // where it is
+};
+
 class StepsWriter {
 public:
-    StepsWriter(const StepProgram& program, const std::string& driver) : program_(program), driver_(driver) {}
+    StepsWriter(const StepProgram& program, const StepTexts& texts, const StepWriting& how)
+        : program_(program), texts_(texts), how_(how) {}
 
     std::string write() {
         for (const StepRow& step : program_.steps) add_step(step);
         for (size_t c = 0; c < program_.constants.size(); c++) add_constant(c);
         std::string inputs;
         for (const Argument& input : program_.inputs)
-            inputs += fmt::format("    {{{}, {}}},\n", quoted(input.name), type_text({input.dtype, input.shape}));
+            inputs += fmt::format("    {{{}, {}, {}, 0, 0, 0}},\n", quoted(input.name), input.shape.size(),
+                                  dlpack_code_text(input.dtype));
         std::string text =
-            fmt::format("/* The program '{0}', in steps, as heddle compile has written it. */\n#include \"{0}.h\"\n",
-                        program_.name);
-        for (const Program& part : program_.parts) text += fmt::format("#include \"{}.h\"\n", part.name);
-        text += limits();
-        text += driver_ + "\n/* ---- the program */\n\n" + constant_bytes_;
-        text += table("heddle_part", "heddle_parts", parts_text());
+            fmt::format("/* The program '{0}', in steps, as heddle compile has written it. */\n", program_.name);
+        text += driver_text(program_.parts, texts_.parts, how_.kernels_in_c) + texts_.steps.header + limits();
+        for (const Program& part : program_.parts)
+            text += tables_text(part, {how_.kernels_in_c, how_.weights, how_.file(part.name + ".weights")});
+        text += texts_.steps.program + "\n/* ---- the steps */\n\n" + constant_bytes_;
+        text += table("heddle_program* const", "heddle_parts", parts_text());
+        text += integers_text("int64_t", "heddle_weights_at", places_of_weights(program_.parts));
         text += table("heddle_form", "heddle_forms", forms_);
-        text += table("heddle_step", "heddle_step_rows", steps_);
+        text += table("heddle_row", "heddle_rows", steps_);
         text += table("heddle_type", "heddle_types", types_);
         text += table("heddle_constant", "heddle_constants", constants_);
         text += table("heddle_argument", "heddle_inputs", inputs);
@@ -44,14 +59,14 @@ public:
         text +=
             integers_text("int32_t", "heddle_outputs", {program_.output_values.begin(), program_.output_values.end()});
         text += fmt::format(
-            "static const heddle_program heddle_this = {{\n    heddle_parts, heddle_forms, heddle_step_rows, "
-            "heddle_types, "
-            "heddle_lists, heddle_type_sizes,\n    heddle_constants, heddle_inputs, heddle_outputs, {}, {}, {}, {}, "
+            "static const heddle_steps heddle_this = {{\n    heddle_parts, heddle_weights_at, heddle_forms, "
+            "heddle_rows, heddle_types, heddle_lists, heddle_type_sizes,\n    heddle_constants, heddle_inputs, "
+            "heddle_outputs, {}, {}, {}, {}, "
             "{}}};\n\n"
             "__attribute__((visibility(\"default\"))) int32_t {}_run(heddle_call* call, const heddle_memory* memory) "
             "{{\n"
-            "    return heddle_program_run(&heddle_this, call, memory);\n}}\n",
-            program_.value_count, program_.constants.size(), program_.inputs.size(), program_.outputs.size(),
+            "    return heddle_steps_run(&heddle_this, call, memory);\n}}\n",
+            program_.values.size(), program_.constants.size(), program_.inputs.size(), program_.outputs.size(),
             program_.first, program_.name);
         return text;
     }
@@ -76,7 +91,7 @@ private:
     std::string parts_text() const {
         std::string text;
         for (const Program& part : program_.parts)
-            text += fmt::format("    {{{0}_output_shape, {0}_workspace_bytes, {0}_run}},\n", part.name);
+            text += fmt::format("    &{}_this,\n", part.name);
         return text;
     }
 
@@ -102,17 +117,22 @@ private:
     void add_step(const StepRow& step) {
         const auto row = [&](int kind, size_t list, size_t count, int64_t first, int64_t second, int64_t body,
                              size_t stacked, size_t types, size_t drops) {
-            steps_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", kind, step.next, list, count,
-                                  first, second, body, stacked, types, drops, quoted(step.name));
+            steps_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", kind, step.next, list,
+                                  count, step.scanned.size(), first, second, body, stacked, types, drops,
+                                  quoted(step.name));
         };
         switch (step.kind) {
         case StepRow::Kind::branch: row(1, 0, 0, step.first, step.second, 0, 0, 0, 0); break;
         case StepRow::Kind::loop: {
             const size_t list = list_of(step.inputs);
+            list_of(step.scanned);
             list_of(step.body_inputs);
             list_of(step.body_outputs);
             list_of(step.results);
             list_of(step.drops);
+            for (const auto& ways : {step.scan_ways, step.stack_ways}) {
+                for (const onnx::ScanWay& way : ways) list_of({static_cast<int32_t>(way.axis), way.reversed ? 1 : 0});
+            }
             row(2, list, step.inputs.size(), step.first, step.second, step.body, step.stacked.size(),
                 types_of(step.stacked), step.drops.size());
             break;
@@ -147,7 +167,8 @@ private:
     }
 
     const StepProgram& program_;
-    const std::string& driver_;
+    const StepTexts& texts_;
+    const StepWriting& how_;
     std::string steps_, forms_, types_, constants_, constant_bytes_;
     std::vector<int64_t> lists_, sizes_;
     size_t form_count_ = 0, type_count_ = 0;
@@ -164,9 +185,6 @@ public:
         auto steps = read_step_driver(options_.driver_folder);
         if (!steps) return fail(std::move(steps.error()));
         if (auto open = workshop_.open(folder_); !open) return fail(std::move(open.error()));
-        for (const Program& part : program_.parts) {
-            if (auto done = linked_.add(part, Emit::object, {}); !done) return fail(std::move(done.error()));
-        }
         const Program shell{.name = program_.name,
                             .dimensions = program_.dimensions,
                             .inputs = program_.inputs,
@@ -175,26 +193,65 @@ public:
             "{0}\n{1}\n{2}#ifdef __cplusplus\nextern \"C\" {{\n#endif\n"
             "int32_t {3}_run(heddle_call* call, const heddle_memory* memory);\n#ifdef __cplusplus\n}}\n#endif\n",
             driver->header, steps->header, arguments_text(shell), program_.name);
-        if (auto done = linked_.add_text(program_.name + ".h", header); !done) return fail(std::move(done.error()));
-        const std::string text = steps_text(program_, steps->program);
-        if (auto done = linked_.add_text(program_.name + ".c", text); !done) return fail(std::move(done.error()));
-        if (auto done = linked_.link(program_.name); !done) return fail(std::move(done.error()));
+        if (auto done = add(program_.name + ".h", header); !done) return fail(std::move(done.error()));
+        if (auto done = add_code({std::move(*driver), std::move(*steps)}); !done) return fail(std::move(done.error()));
         if (auto done = add_manifest(shell); !done) return fail(std::move(done.error()));
-        if (auto moved = workshop_.move_all(linked_.made()); !moved) return fail(std::move(moved.error()));
+        if (auto moved = workshop_.move_all(made_); !moved) return fail(std::move(moved.error()));
         return std::move(files_);
     }
 
 private:
+    Result<void> add(const std::string& name, const std::string& text) {
+        made_.push_back(name);
+        return write_file(workshop_.file(name), text);
+    }
+
+    // The weights of all parts, one behind the other, or each for itself.
+    Result<void> add_weights(WeightsIn weights) {
+        const std::string name = program_.name + ".weights";
+        if (weights == WeightsIn::beside) {
+            made_.push_back(name);
+            return write_weights(program_.parts, workshop_.file(name));
+        }
+        for (const Program& part : program_.parts) {
+            if (weights == WeightsIn::text) break;
+            if (auto done = write_weights({&part, 1}, workshop_.file(part.name + ".weights")); !done) return done;
+        }
+        return {};
+    }
+
+    Result<void> add_code(const StepTexts& texts) {
+        const bool in_c = options_.emit == Emit::c;
+        const WeightsIn weights = options_.weights_beside ? WeightsIn::beside
+                                  : in_c                  ? WeightsIn::text
+                                                          : WeightsIn::assembly;
+        if (auto done = add_weights(weights); !done) return done;
+        const auto file = [&](const std::string& name) { return workshop_.file(name); };
+        const std::string text = StepsWriter(program_, texts, {in_c, weights, file}).write();
+        if (in_c) return add(program_.name + ".c", text);
+        if (auto done = write_file(workshop_.file(program_.name + ".c"), text); !done) return done;
+        std::vector<std::string> objects;
+        for (const Program& part : program_.parts) {
+            auto kernels = write_kernels(part, workshop_, options_);
+            if (!kernels) return fail(std::move(kernels.error()));
+            std::ranges::move(*kernels, std::back_inserter(objects));
+        }
+        auto made = link_code(program_.name, objects, workshop_, options_);
+        if (!made) return fail(std::move(made.error()));
+        made_.push_back(std::move(*made));
+        return {};
+    }
+
     Result<void> add_manifest(const Program& shell) {
-        for (const std::string& name : linked_.made()) files_.push_back(workshop_.written(name));
-        auto digest = workshop_.digest_of(linked_.made());
+        for (const std::string& name : made_) files_.push_back(workshop_.written(name));
+        auto digest = workshop_.digest_of(made_);
         if (!digest) return fail(std::move(digest.error()));
         const std::string name = program_.name + ".json";
         auto json = manifest_of(shell, options_, files_, *digest);
         json["format"] = "heddle.step_artefact/1";
         json["steps"] = program_.steps.size();
         json["parts"] = program_.parts.size();
-        if (auto done = linked_.add_text(name, manifest_text(json)); !done) return done;
+        if (auto done = add(name, manifest_text(json)); !done) return done;
         files_.push_back(workshop_.written(name));
         return {};
     }
@@ -203,15 +260,11 @@ private:
     const std::filesystem::path folder_;
     const ArtefactOptions& options_;
     Workshop workshop_;
-    LinkedParts linked_{workshop_, options_};
+    std::vector<std::string> made_;
     std::vector<WrittenFile> files_;
 };
 
 }  // namespace
-
-std::string steps_text(const StepProgram& program, const std::string& driver) {
-    return StepsWriter(program, driver).write();
-}
 
 Result<std::vector<WrittenFile>> write_step_artefact(const StepProgram& program, const std::string& folder,
                                                      const ArtefactOptions& options) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <thread>
 
 #include <fmt/format.h>
@@ -44,10 +45,11 @@ Result<std::vector<Target>> targets_of(std::vector<std::string> names, bool in_c
 }
 
 // Numbers in C take four times the bytes, and compilers long.
-bool are_beside(const CompileOptions& options, const artefact::Program& program) {
+bool are_beside(const CompileOptions& options, std::span<const artefact::Program> programs) {
     constexpr int64_t most_in_c = 16 << 20;
-    return options.weights == "beside" ||
-           (options.weights.empty() && options.emit == "c" && program.weights.bytes() > most_in_c);
+    int64_t bytes = 0;
+    for (const artefact::Program& program : programs) bytes += program.weights.bytes();
+    return options.weights == "beside" || (options.weights.empty() && options.emit == "c" && bytes > most_in_c);
 }
 
 void print_files(const std::vector<artefact::WrittenFile>& files, const artefact::Program& program,
@@ -138,7 +140,7 @@ bool has_steps(const Diagnostics& problems) {
 
 // A model of which that is so.
 Result<void> compile_in_steps(const CompileOptions& options, const onnx::OnnxModel& model, const Library& library,
-                              artefact::ProgramRequest request, const artefact::ArtefactOptions& made) {
+                              artefact::ProgramRequest request, artefact::ArtefactOptions made) {
     auto program = artefact::make_step_program({.name = request.name,
                                                 .model = model,
                                                 .library = library,
@@ -146,6 +148,7 @@ Result<void> compile_in_steps(const CompileOptions& options, const onnx::OnnxMod
                                                 .targets = std::move(request.targets),
                                                 .progress = request.progress});
     if (!program) return fail(std::move(program.error()));
+    made.weights_beside = are_beside(options, program->parts);
     auto files = artefact::write_step_artefact(*program, options.folder, made);
     if (!files) return fail(std::move(files.error()));
     request.progress->finish();
@@ -176,13 +179,13 @@ Result<void> compile(const CompileOptions& options) {
         .graph = [&](const std::map<std::string, int64_t>& sizes) { return exported->graph(sizes); },
         .progress = progress.get()};
     artefact::ArtefactOptions made = artefact_options(options, *compiler, *progress);
+    if (options.emit != "library") made.emit = options.emit == "c" ? artefact::Emit::c : artefact::Emit::object;
     auto program = artefact::make_program(request);
     if (!program && exported->staged() && has_steps(program.error()))
         return compile_in_steps(options, *exported->staged(), *library, request, made);
     if (!program) return fail(std::move(program.error()));
     exported->name(program->inputs, program->outputs);
-    if (options.emit != "library") made.emit = options.emit == "c" ? artefact::Emit::c : artefact::Emit::object;
-    made.weights_beside = are_beside(options, *program);
+    made.weights_beside = are_beside(options, {&*program, 1});
     auto files = artefact::write_artefact(*program, options.folder, made);
     if (!files) return fail(std::move(files.error()));
     progress->finish();

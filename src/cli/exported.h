@@ -27,8 +27,7 @@ public:
 
     // The model, where it may be exported in steps.
     const onnx::OnnxModel* staged() const {
-        const bool has_options = !given_.empty() || !options_.rules.empty() || options_.weights == "beside";
-        return has_options || options_.emit != "library" ? nullptr : model_.get();
+        return given_.empty() && options_.rules.empty() ? model_.get() : nullptr;
     }
 
     const std::vector<std::string>& input_names() const { return input_names_; }

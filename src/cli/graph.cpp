@@ -8,10 +8,13 @@
 
 #include "pictures/draw_parts.h"
 #include "cli/gradient_source.h"
+#include "cli/graph_steps.h"
 #include "cli/launch_profile.h"
+#include "cli/step_pictures.h"
 #include "cli/support.h"
 #include "interchange/json_tree.h"
 #include "interchange/to_document.h"
+#include "inference/staged_model.h"
 #include "interchange/validate.h"
 #include "support/file.h"
 
@@ -25,11 +28,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t largest_picture = 2000;  // nodes
 
-// A graph, a document of it, or both.
+// A graph, a document of it, or both; or a model in steps.
 struct Loaded {
     std::string title;
     std::optional<Graph> graph;
     std::optional<GraphDocument> document;
+    std::optional<artefact::StepProgram> steps;
     std::shared_ptr<const SourceText> text;  // of a document that was read
     std::vector<rewrite::Step> rewrites;
     std::vector<std::string> input_names;
@@ -88,6 +92,13 @@ Result<Loaded> load(const GraphOptions& options, const Library& library) {
                                     : load_model(options.file, library, *given, options.bindings, options.rules);
     };
     auto source = load_source();
+    const bool may_be_steps = !options.gradient && !options.file.empty();
+    if (!source && may_be_steps && inference::needs_stages(source.error())) {
+        auto steps = sketch(options, library);
+        if (!steps) return fail(std::move(steps.error()));
+        loaded.steps = std::move(*steps);
+        return loaded;
+    }
     if (!source) return fail(std::move(source.error()));
     loaded.graph = std::move(source->graph);
     loaded.rewrites = std::move(source->rewrites);
@@ -137,6 +148,7 @@ Result<std::vector<Picture>> fused_pictures(const GraphOptions& options, const L
 }
 
 Result<std::vector<Picture>> pictures_of(const GraphOptions& options, const Loaded& loaded) {
+    if (loaded.steps) return pictures_of(options, loaded.title, *loaded.steps);
     if (options.fused) return fused_pictures(options, loaded);
     if (loaded.graph) return draw_operations(loaded.title, *loaded.graph, options.unfold);
     if (loaded.document->nodes.size() > largest_picture) {
@@ -149,6 +161,7 @@ Result<std::vector<Picture>> pictures_of(const GraphOptions& options, const Load
 }
 
 std::vector<std::pair<const char*, size_t>> counts_of(const Loaded& loaded) {
+    if (loaded.steps) return {{"steps", loaded.steps->steps.size()}, {"stages", loaded.steps->parts.size()}};
     if (!loaded.document) return {{"operations", loaded.graph->operations.size()}};
     size_t counts[4] = {};
     for (const DocumentNode& node : loaded.document->nodes) counts[node.body.index()]++;
@@ -174,6 +187,7 @@ void print_json(const GraphOptions& options, const Loaded& loaded, const std::ve
     if (!options.svg.empty()) json["fused"] = options.fused;
     if (drawn.size() > 1) json["pages"] = drawn;
     if (!options.json.empty()) json["json"] = options.json;
+    if (loaded.steps) json["outline"] = outline_of(*loaded.steps);
     if (validation) {
         json["valid"] = true;
         json["environment"] = environment;
@@ -198,6 +212,8 @@ void print_text(const GraphOptions& options, const Loaded& loaded, const std::ve
     }
     fmt::print("{}: {}{}\n", options.file.empty() ? options.call : options.file, counts.empty() ? "nothing" : counts,
                files);
+    if (loaded.steps) 
+        for (const std::string& line : outline_of(*loaded.steps)) fmt::print("  {}\n", line);
     if (!validation) return;
     fmt::print("valid in the environment '{}'", environment);
     if (validation->applied_again > 0) fmt::print("; {} operators applied again", validation->applied_again);

@@ -9,6 +9,13 @@
 #include "inference/model.h"
 
 namespace heddle::cli {
+
+std::unexpected<Diagnostics> for_one_graph(const std::string& option) {
+    return fail({.code = "cli.stages",
+                 .summary = fmt::format("{} is for a model that is one graph", option),
+                 .reason = "sizes, branches or trip counts of this one follow from data, so that it is several"});
+}
+
 namespace {
 
 using Given = std::map<std::string, TensorData>;
@@ -20,9 +27,7 @@ Result<void> check_options(const RunOptions& options) {
                               : !options.choices.empty() ? "--choose"
                                                          : "";
     if (wrong.empty()) return {};
-    return fail({.code = "cli.stages",
-                 .summary = fmt::format("{} is for a model that is one graph", wrong),
-                 .reason = "sizes, branches or trip counts of this one follow from data, so that it is several"});
+    return for_one_graph(wrong);
 }
 
 // NAME[0], NAME[1] ... as long as they are given.

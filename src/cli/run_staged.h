@@ -11,6 +11,9 @@
 
 namespace heddle::cli {
 
+// What is said of an option that asks for something of one graph. Code cli.stages.
+std::unexpected<Diagnostics> for_one_graph(const std::string& option);
+
 struct StagedRun {
     // Of each output, and of each element of one that is a list: NAME[0], NAME[1] ...
     std::vector<std::string> output_names;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "frontends/onnx/loop.h"
 #include "inference/steps.h"
 #include "support/tensor_parts.h"
 
@@ -109,7 +110,7 @@ Answer erase(StepCall& call) {
 
 // The dimension that an attribute names, of tensors of this rank.
 Result<size_t> axis_of(const StepCall& call, int64_t rank, int64_t otherwise) {
-    const int64_t axis = integer_of(call.node, "axis", otherwise);
+    const int64_t axis = onnx::integer_of(call.node, "axis", otherwise);
     const int64_t from_begin = axis < 0 ? axis + rank : axis;
     if (from_begin < 0 || from_begin >= rank)
         return wrong_list(call, "there is no such dimension", fmt::format("{} to {}", -rank, rank - 1),
@@ -149,7 +150,7 @@ Answer split(StepCall& call) {
     if (!axis) return fail(axis.error());
     const auto lengths = parts_of(call, data.shape()[*axis]);
     if (!lengths) return fail(lengths.error());
-    const bool drops = !is_given(call, 1) && integer_of(call.node, "keepdims", 1) == 0;
+    const bool drops = !is_given(call, 1) && onnx::integer_of(call.node, "keepdims", 1) == 0;
     List parts;
     int64_t begin = 0;
     for (const int64_t length : *lengths) {
@@ -165,7 +166,7 @@ Answer concatenate(StepCall& call) {
     if (!list) return fail(list.error());
     if ((*list)->empty() || !(**list)[0].tensor)
         return wrong_list(call, "tensors of an empty list are joined", "at least one tensor");
-    const bool is_new = integer_of(call.node, "new_axis", 0) != 0;
+    const bool is_new = onnx::integer_of(call.node, "new_axis", 0) != 0;
     const int64_t rank = std::ssize((**list)[0].tensor->shape()) + (is_new ? 1 : 0);
     const auto axis = axis_of(call, rank, 0);
     if (!axis) return fail(axis.error());

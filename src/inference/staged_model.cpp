@@ -18,18 +18,7 @@ namespace {
 // The import found that more values decide than were known to: it is done again with these.
 constexpr const char* again = "again";
 
-void add_reads(const onnx::OnnxNode& node, std::set<std::string>& reads) {
-    for (const std::string_view name : onnx::reads_of(node)) reads.emplace(name);
-}
-
 }  // namespace
-
-// What is said of a dimension of a stage's input: it has a name, or one number; another number opens it for good.
-struct DimensionPattern {
-    std::string name;
-    std::optional<int64_t> number;
-    bool operator==(const DimensionPattern&) const = default;
-};
 
 struct StagedGraph::Continuation {
     std::string name;
@@ -40,7 +29,8 @@ struct StagedGraph::Continuation {
     std::set<std::string> asked;               // values by which it is decided
     std::set<std::string> needed;              // all that is read from here on
     std::vector<std::string> reads;            // by `nodes`, and made by none of them
-    std::map<std::string, std::vector<DimensionPattern>> patterns;  // of inputs
+    // Of inputs: a dimension has a name, or one number; another number opens it for good.
+    std::map<std::string, std::vector<onnx::OnnxDimension>> patterns;
     int64_t version = 0;                       // of these
 };
 
@@ -113,16 +103,14 @@ std::optional<Value> StagedGraph::value_of(const std::string& name, const NamedV
 // The same rest is the same continuation.
 StagedGraph::Continuation* StagedGraph::follow(std::vector<onnx::OnnxNode> nodes, std::set<std::string> asked,
                                                const std::string& lists) {
-    std::string key = lists;
-    for (const onnx::OnnxNode& node : nodes) key += fmt::format("{} = {}\n", fmt::join(node.outputs, ","), node.name);
-    key += fmt::format("asked {}", fmt::join(asked, ","));
+    const std::string key = fmt::format("{}{}asked {}", lists, onnx::key_of(nodes), fmt::join(asked, ","));
     auto& known = continuations_[key];
     if (known) return known.get();
     known = std::make_unique<Continuation>();
     known->name = fmt::format("{}:{}", name_, continuations_.size());
     known->needed = outputs_;
     known->needed.insert(asked.begin(), asked.end());
-    for (const onnx::OnnxNode& node : nodes) add_reads(node, known->needed);
+    known->needed.merge(onnx::reads_of(nodes));
     known->rest = std::move(nodes);
     known->asked = std::move(asked);
     return known.get();
@@ -227,11 +215,9 @@ Result<void> StagedGraph::run_steps(Continuation& at, NamedValues& values, const
 void StagedGraph::split(Continuation& at, std::vector<onnx::OnnxNode> steps, std::vector<onnx::OnnxNode> others) {
     at.steps = std::move(steps);
     at.nodes = std::move(others);
-    std::set<std::string> read = at.asked, made;
-    for (const onnx::OnnxNode& node : at.nodes) {
-        add_reads(node, read);
-        made.insert(node.outputs.begin(), node.outputs.end());
-    }
+    std::set<std::string> read = onnx::reads_of(at.nodes), made;
+    read.insert(at.asked.begin(), at.asked.end());
+    for (const onnx::OnnxNode& node : at.nodes) made.insert(node.outputs.begin(), node.outputs.end());
     for (const std::string& name : read) {
         if (!made.contains(name) && !initializer(name)) at.reads.push_back(name);
     }
@@ -242,33 +228,25 @@ void StagedGraph::split(Continuation& at, std::vector<onnx::OnnxNode> steps, std
 
 namespace {
 
-std::vector<DimensionPattern> pattern_of(const Value& value) {
-    std::vector<DimensionPattern> pattern;
+std::vector<onnx::OnnxDimension> pattern_of(const Value& value) {
+    std::vector<onnx::OnnxDimension> pattern;
     const std::vector<int64_t>& shape = value.tensor->shape();
     for (size_t d = 0; d < shape.size(); d++) {
         const bool is_named = d < value.sizes.size() && value.sizes[d].named();
-        pattern.push_back(is_named ? DimensionPattern{value.sizes[d].origin()->text(), std::nullopt}
-                                   : DimensionPattern{{}, shape[d]});
+        pattern.push_back(is_named ? onnx::OnnxDimension{std::nullopt, value.sizes[d].origin()->text()}
+                                   : onnx::OnnxDimension{shape[d], {}});
     }
     return pattern;
 }
 
 // Whether it has changed.
-bool widen(std::vector<DimensionPattern>& known, const std::vector<DimensionPattern>& now) {
-    const std::vector<DimensionPattern> before = known;
+bool widen(std::vector<onnx::OnnxDimension>& known, const std::vector<onnx::OnnxDimension>& now) {
+    const std::vector<onnx::OnnxDimension> before = known;
     if (known.size() != now.size()) known = now;
     for (size_t d = 0; d < known.size(); d++) {
         if (known[d] != now[d]) known[d] = {};
     }
     return known != before;
-}
-
-onnx::OnnxValue value_type(const std::string& name, const TensorData& data,
-                           const std::vector<DimensionPattern>& pattern) {
-    onnx::OnnxValue value{.name = name, .dtype = data.dtype(), .type_text = std::string(heddle::name(data.dtype())),
-                          .has_shape = true, .shape = {}};
-    for (const DimensionPattern& dimension : pattern) value.shape.push_back({dimension.number, dimension.name});
-    return value;
 }
 
 }  // namespace
@@ -325,17 +303,11 @@ Result<StagedGraph::Continuation*> StagedGraph::run_stage(Continuation& at, Name
 
 // The nodes as a model of their own.
 onnx::OnnxModel StagedGraph::part_of(const Continuation& at, const Inputs& inputs) const {
-    onnx::OnnxModel part = onnx::model_of(staging_.model, at.nodes);
-    std::set<std::string> read;
-    for (const onnx::OnnxNode& node : at.nodes) add_reads(node, read);
-    for (const std::string& name : read) {
-        if (const onnx::OnnxTensor* tensor = initializer(name)) {
-            part.graph.initializers.push_back(*tensor);
-            part.graph.initializers.back().name = name;
-        }
-    }
+    onnx::OnnxModel part = onnx::model_of(staging_.model, at.nodes,
+                                          [this](const std::string& name) { return initializer(name); });
     for (size_t i = 0; i < inputs.names.size(); i++)
-        part.graph.inputs.push_back(value_type(inputs.names[i], inputs.tensors[i], at.patterns.at(inputs.names[i])));
+        part.graph.inputs.push_back(
+            onnx::value_of(inputs.names[i], inputs.tensors[i].dtype(), at.patterns.at(inputs.names[i])));
     return part;
 }
 

@@ -22,17 +22,12 @@ Result<std::vector<Value>> run_step(StepCall& call);
 
 using Step = Result<std::vector<Value>> (*)(StepCall&);
 Result<std::vector<Value>> run_loop(StepCall& call);
-Result<std::vector<Value>> run_scan(StepCall& call);
 Result<std::vector<Value>> run_map(StepCall& call);
 // Null: no step on lists has the name. `Identity` and `If` are ones where they are given lists.
 Step list_step(const std::string& operator_type);
 
 std::unexpected<Diagnostics> wrong_step(const StepCall& call, std::string summary, std::string expected = {},
                                         std::string found = {});
-// The graph of an attribute; null: the node has none of the name.
-const onnx::OnnxGraph* graph_of(const onnx::OnnxNode& node, const std::string& attribute);
-const onnx::OnnxAttribute* attribute_of(const onnx::OnnxNode& node, const std::string& name);
-int64_t integer_of(const onnx::OnnxNode& node, const std::string& attribute, int64_t otherwise);
 // A tensor of one integer, of one truth value; nothing: it is none.
 std::optional<int64_t> number_of(const Value& value);
 std::optional<bool> condition_of(const Value& value);

@@ -40,11 +40,24 @@ public:
             for (size_t f = 0; f < column.layout.frames.size(); f++) parts_[f] += column.layout.frames[f].width > 0;
         }
         place_columns();
-        for (const Column& column : columns_) draw(column);
+        for (const Column& column : columns_) draw(column, {column.left, top()});
         for (size_t i = 0; i < pages_.size() && pages_.size() > 1; i++)
             head(pages_[i], fmt::format("{} (page {} of {})", drawing_.title, i + 1, pages_.size()));
         if (pages_.size() == 1) head(pages_[0], drawing_.title);
         return std::move(pages_);
+    }
+
+    Picture inside() {
+        choose_layers(whole_, widest_layer);
+        measure_layers();
+        columns_ = {{.first = 0, .end = heights_.size()}};
+        column_of_.assign(heights_.size(), 0);
+        fill(columns_[0]);
+        pages_.resize(1);
+        draw(columns_[0], {0, 0});
+        pages_[0].width = columns_[0].layout.width;
+        pages_[0].height = columns_[0].layout.height;
+        return std::move(pages_[0]);
     }
 
 private:
@@ -242,9 +255,8 @@ private:
 
     double top() const { return margin + (drawing_.subtitle.empty() ? 46 : 64) + badge; }
 
-    void draw(const Column& column) {
+    void draw(const Column& column, Point origin) {
         Picture& page = pages_[column.page];
-        const Point origin{column.left, top()};
         draw_frames(page.svg, column.layout, origin, false);
         for (size_t i = 0; i < column.arrows.size(); i++) {
             const Arrow& arrow = drawing_.arrows[column.arrows[i]];
@@ -253,6 +265,9 @@ private:
                 points.push_back({point.x + origin.x, point.y + origin.y});
             if (arrow.against) std::reverse(points.begin(), points.end());
             page.svg.line(points, arrow.against ? "#c0392b" : "#777", arrow.against ? 2 : 1.2, true, arrow.tooltip);
+            if (arrow.label.empty()) continue;
+            page.svg.text({points.back().x + 5, points.back().y - 7}, arrow.label,
+                          {.size = 10, .colour = "#7a5310", .halo = true});
         }
         draw_frames(page.svg, column.layout, origin, true);
         for (size_t i = 0; i < column.boxes.size(); i++) {
@@ -346,6 +361,10 @@ private:
 }  // namespace
 
 std::vector<Picture> draw_pages(const Drawing& drawing) { return PageMaker(drawing).run(); }
+
+std::shared_ptr<const Picture> draw_inside(const Drawing& drawing) {
+    return std::make_shared<const Picture>(PageMaker(drawing).inside());
+}
 
 Picture stacked(const std::vector<Picture>& pages) {
     Picture all;

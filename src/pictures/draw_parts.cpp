@@ -11,6 +11,7 @@ namespace {
 constexpr double title_size = 12, line_size = 10, note_size = 9, title_height = 15, line_height = 14;
 constexpr double widest_box = 300, box_padding = 20;
 constexpr size_t most_title_lines = 3;
+constexpr double inside_side = 12, inside_gap = 10;
 constexpr std::string_view widest_time = "999 × 99.9 ms, under 0.1 %";
 constexpr std::string_view number_note = "a number in a circle: the arrow goes on where the same number is";
 
@@ -36,6 +37,9 @@ Colours colours_of(const Box& box) {
     if (box.kind == Box::Kind::edge_of_graph || box.kind == Box::Kind::tensor) return {"#ffffff", "#555555"};
     if (box.kind == Box::Kind::operation) return {"#eef0f4", "#4a5568"};
     if (box.kind == Box::Kind::application) return {"#ffffff", box.colour};
+    if (box.kind == Box::Kind::stage) return {"#e8eef7", "#4a6a9a"};
+    if (box.kind == Box::Kind::decision) return {"#fff6d8", "#b7791f"};
+    if (box.kind == Box::Kind::loop) return {"#fafaf6", "#8a8f98"};
     return colours_of(box.what);
 }
 
@@ -104,22 +108,24 @@ double box_width(const Box& box) {
     for (const std::string& line : title_lines(box)) width = std::max(width, text_width(line, title_size, true));
     for (const std::string& line : box.lines) width = std::max(width, text_width(line, line_size));
     if (box.microseconds >= 0) width = std::max(width, text_width(widest_time, line_size, true));
-    return std::clamp(width + box_padding, 60.0, widest_box);
+    const double inside = box.inside ? box.inside->width + 2 * inside_side : 0;
+    return std::max(std::clamp(width + box_padding, 60.0, widest_box), inside);
 }
 
 double box_height(const Box& box) {
     const size_t lines = box.lines.size() + (box.note.empty() ? 0 : 1) + (box.microseconds < 0 ? 0 : 1);
-    const double height =
+    double height =
         9 + title_height * static_cast<double>(title_lines(box).size()) + line_height * static_cast<double>(lines);
+    if (box.inside) height += inside_gap + box.inside->height + inside_side;
     return box.regions.empty() ? height : height + box.picture_height + 12;
 }
 
 void draw_box(Svg& svg, const Box& box, Point corner, double width, size_t count, double all_microseconds) {
     const Colours colours = colours_of(box);
     const double height = box_height(box), middle = corner.x + width / 2, room = width - 14;
-    const double radius = box.kind == Box::Kind::edge_of_graph ? std::min(height / 2, 18.0)
-                          : box.kind == Box::Kind::operation   ? 8
-                                                               : 3;
+    const bool is_round = box.kind == Box::Kind::edge_of_graph || box.kind == Box::Kind::decision;
+    const bool is_soft = box.kind == Box::Kind::operation || box.kind == Box::Kind::loop;
+    const double radius = is_round ? std::min(height / 2, 18.0) : is_soft ? 8 : 3;
     svg.begin(box.tooltip);
     svg.rectangle(corner, width, height, colours.fill, colours.stroke, radius);
     double y = corner.y + 1;
@@ -141,6 +147,7 @@ void draw_box(Svg& svg, const Box& box, Point corner, double width, size_t count
     if (!box.note.empty()) line(box.note, {.size = note_size, .colour = "#777"});
     if (!box.regions.empty()) draw_regions(svg, box, {middle - box.picture_width / 2, y + 10});
     svg.end();
+    if (box.inside) svg.add(box.inside->svg, {middle - box.inside->width / 2, y + inside_gap});
 }
 
 double draw_legend(Svg& svg, Point at, const Drawing& drawing, bool numbers) {

@@ -1,6 +1,7 @@
 // Pictures of graphs and plans: boxes with lines of text, arrows between them, frames around what repeats, a legend.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,17 @@ struct Region {
     std::string tooltip;
 };
 
+// A picture's size and text so far.
+struct Picture {
+    Svg svg;
+    double width = 0, height = 0;
+
+    std::string text() const { return svg.finish(width, height); }
+};
+
 struct Box {
-    // edge_of_graph: an input or an output. The last three are nodes of a document.
-    enum class Kind : uint8_t { work, layout, edge_of_graph, tensor, operation, application };
+    // edge_of_graph: an input or an output. Then come nodes of a document, and what stands between graphs.
+    enum class Kind : uint8_t { work, layout, edge_of_graph, tensor, operation, application, stage, decision, loop };
     Kind kind = Kind::work;
     OperationClass what = OperationClass::elementwise;
     std::string title;               // bold, in up to three lines
@@ -36,12 +45,14 @@ struct Box {
     std::string_view colour = {};                  // of an application
     double picture_width = 0, picture_height = 0;  // below the lines, if there are regions
     std::vector<Region> regions = {};
+    std::shared_ptr<const Picture> inside = nullptr;  // below all
 };
 
 struct Arrow {
     size_t from = 0, to = 0;  // boxes, earlier to later
     std::string tooltip;
     bool against = false;  // it really points from the later box to the earlier: part of a cycle
+    std::string label = {};  // beside its end
 };
 
 // Around boxes that stand for `count` copies of themselves; these boxes are side by side in the list.
@@ -58,20 +69,14 @@ struct Drawing {
     std::vector<Frame> frames;
 };
 
-// A picture's size and text so far.
-struct Picture {
-    Svg svg;
-    double width = 0, height = 0;
-
-    std::string text() const { return svg.finish(width, height); }
-};
-
 // What repeats (find_repeats.h) is drawn once, in a frame.
 void fold(Drawing& drawing);
 
 // One page, or several where it is large. Long graphs go on in further columns; an arrow from column to column is a
 // number at both of its ends.
 std::vector<Picture> draw_pages(const Drawing& drawing);
+// Without a head, in one column: what lies inside of a box.
+std::shared_ptr<const Picture> draw_inside(const Drawing& drawing);
 // One below the other.
 Picture stacked(const std::vector<Picture>& pages);
 // Adds the buffers of the session's memory: time to the right, addresses downwards.

@@ -189,5 +189,22 @@ TEST(Coverage, EndsWhereThereIsNothingMore) {
     EXPECT_EQ(codes(failing(0, "graph.limit")), Codes{"graph.limit"});
 }
 
+// Of sizes that data decide there may be more kinds than are made: those of small sizes are.
+TEST(Coverage, small_sizes_come_first_where_there_is_no_end) {
+    const std::vector<Dimension> dimensions = {{"n", 0, open_end, 1, true}, {"m", 0, open_end, 1, true}};
+    std::vector<SizeDomain> domains;
+    const auto one_kind_a_size = [&](const SizeNames& sizes) -> Result<SizeDomain> {
+        if (domains.size() == 100) return fail(Diagnostic{.code = "artefact.too_many_sizes", .summary = "no more"});
+        domains.push_back({{{sizes.at("n"), sizes.at("n")}, {sizes.at("m"), sizes.at("m")}}, {}});
+        return domains.back();
+    };
+    ASSERT_TRUE(cover(dimensions, {}, one_kind_a_size));
+    EXPECT_EQ(domains.size(), 100u);
+    for (int64_t n = 0; n <= 3; n++) {
+        for (int64_t m = 0; m <= 3; m++)
+            EXPECT_TRUE(is_covered(domains, dimensions, {{"n", n}, {"m", m}})) << n << " " << m;
+    }
+}
+
 }  // namespace
 }  // namespace heddle::artefact

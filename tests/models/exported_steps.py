@@ -5,9 +5,7 @@ to the bit. Those that are refused, or refuse data, are listed with the reason; 
 
 TITLE is a part of a case's title.
 """
-import argparse
 import collections
-import importlib
 import json
 import math
 import pathlib
@@ -23,8 +21,7 @@ import numpy as np
 import onnx
 
 import exported
-import report
-from steps import KINDS
+from steps import KINDS, opened
 
 SECONDS = 60  # that compiling may take
 
@@ -72,31 +69,17 @@ def outcome(heddle, case, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--package", type=pathlib.Path, default=ROOT / "build/python", help="the folder of the package")
-    parser.add_argument("titles", nargs="*")
-    options = parser.parse_args()
-    results = report.Report(quiet=True)
-    if not list((options.package / "heddle").glob("_heddle*.so")):
-        results.add("SKIP", f"{options.package}/heddle", "it holds no module: nanobind was not there when it was built")
-        return results.end()
-    sys.path.insert(0, str(options.package))
-    import heddle
-
+    results, heddle, cases = opened(__doc__)
     count = collections.Counter()
-    for kind in KINDS:
-        for case in importlib.import_module(kind).CASES:
-            title = f"{kind}: {case.title}"
-            if options.titles and not any(part in title for part in options.titles):
-                continue
-            with tempfile.TemporaryDirectory() as name:
-                try:
-                    word, text = outcome(heddle, case, pathlib.Path(name))
-                except (heddle.Error, AssertionError) as problem:
-                    word, text = "wrong", f"{type(problem).__name__}: {problem}"
-            count[word] += 1
-            print(f"{word}: {title}: {text}", flush=True)
-            results.check(title, text if word == "wrong" else "")
+    for _, title, case in cases(*KINDS) if heddle else ():
+        with tempfile.TemporaryDirectory() as name:
+            try:
+                word, text = outcome(heddle, case, pathlib.Path(name))
+            except (heddle.Error, AssertionError) as problem:
+                word, text = "wrong", f"{type(problem).__name__}: {problem}"
+        count[word] += 1
+        print(f"{word}: {title}: {text}", flush=True)
+        results.check(title, text if word == "wrong" else "")
     print(", ".join(f"{number} {word}" for word, number in count.most_common()))
     return results.end()
 

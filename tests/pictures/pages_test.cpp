@@ -64,6 +64,23 @@ Drawing random_drawing(std::mt19937& random, size_t count) {
     return drawing;
 }
 
+TEST(Pages, a_picture_within_a_box) {
+    Drawing inner{.boxes = {box("iteration", "i"), box("stage", "s"), box("goes on", "o")},
+                  .arrows = {{.from = 0, .to = 1}, {.from = 1, .to = 2}, {.from = 0, .to = 2, .against = true}}};
+    Drawing outer{.title = "loops", .boxes = {box("inputs", "x"), box("loop", "l"), box("outputs", "y")}};
+    outer.boxes[1].inside = draw_inside(inner);
+    outer.arrows = {{.from = 0, .to = 1, .label = "true"}, {.from = 1, .to = 2}};
+    EXPECT_GE(box_width(outer.boxes[1]), outer.boxes[1].inside->width);
+    EXPECT_GE(box_height(outer.boxes[1]), outer.boxes[1].inside->height + box_height(outer.boxes[0]));
+    const std::vector<Picture> pages = draw_pages(outer);
+    ASSERT_EQ(pages.size(), 1u);
+    const SeenPage page = read_page(pages[0].text());
+    ASSERT_EQ(page.boxes.size(), 6u);  // those within have places of their own
+    EXPECT_GT(page.boxes[5].y, page.boxes[1].y + page.boxes[1].height);
+    EXPECT_EQ(page.lines.size(), 5u);
+    EXPECT_NE(pages[0].text().find(">true<"), std::string::npos);
+}
+
 // Whether a line goes through the inside of a box.
 bool crosses(Point a, Point b, const SeenBox& box) {
     constexpr double inside = 1;

@@ -164,6 +164,11 @@ class StepProgram:
         self.held, self.asked, self.left_to_give, self.left = {}, 0, None, stops_after
         self._memory = Memory(ALLOCATE(self._allocate), RELEASE(self._release), STOPS(self._stops), None)
         self._message = ctypes.create_string_buffer(400)
+        beside = folder / f"{name}.weights"
+        self.weights = None
+        if beside.exists():
+            self.weights = aligned(max(beside.stat().st_size, 1))
+            self.weights[:beside.stat().st_size] = np.fromfile(beside, np.uint8)
 
     def _allocate(self, _, size):
         self.asked += 1
@@ -189,6 +194,7 @@ class StepProgram:
     def run(self, *inputs):
         call = Call()
         call.message, call.message_bytes = ctypes.addressof(self._message), 400
+        call.weights = None if self.weights is None else self.weights.ctypes.data
         kept = [described(array) for array in inputs]
         call.inputs = (ctypes.POINTER(Tensor) * len(kept))(*(ctypes.pointer(tensor) for tensor in kept))
         shapes = [(ctypes.c_int64 * self.RANKS)() for _ in self.manifest["outputs"]]

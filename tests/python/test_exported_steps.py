@@ -14,9 +14,10 @@ import onnx.parser
 import exported
 import heddle
 from exported import Refused, StepProgram
-from test_exported import BAD_ARGUMENT, BAD_SIZE, refused, vision
+from test_exported import BAD_ARGUMENT, BAD_SIZE, made_of_c, refused, vision
 
 NO_MEMORY, STOPPED = -5, -6
+ONES = np.ones((3, 2), np.float32)
 
 
 def model(text):
@@ -62,12 +63,24 @@ g (float[n] x, int64 trips) => (float[n] y) <float half = {0.5}, float zero = {0
 }""")
 
 
+SCAN = model("""
+g (float[t,n] x, float[n,t,2] z, float[n] a) => (float[q] ae, float[n,t] first, float[t,n,2] second, float[n,2,t] third) <float zero = {0.0}> {
+  total = ReduceSum <keepdims = 0> (x) positive = Greater(total, zero)
+  begin = If (positive) <then_branch = p () => (float[n] b) { b = Exp(a) }, else_branch = m () => (float[n] b) { b = Neg(a) }>
+  ae, first, second, third = Scan <num_scan_inputs = 2, scan_input_axes = [0, -2], scan_input_directions = [1, 0],
+      scan_output_axes = [1, 0, -1], scan_output_directions = [0, 1, 0],
+      body = b (float[n] s, float[n] r, float[n,2] q) => (float[n] d, float[n] u, float[n,2] v, float[n,2] w) {
+    d = Add(s, r) u = Exp(d) axis = Constant <value = int64[1] {1}> () column = Unsqueeze(d, axis)
+    v = Mul(q, column) w = Neg(v) }> (begin, x, z)
+}""")
+
+
 @contextlib.contextmanager
-def made(model_bytes, *binds):
+def made(model_bytes, *binds, options=()):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "model.onnx").write_bytes(model_bytes)
-        exported.compile(folder / "out", folder / "model.onnx", "--target", "native", "--bind", ",".join(binds))
+        exported.compile(folder / "out", folder / "model.onnx", "--target", "native", "--bind", ",".join(binds), *options)
         yield folder / "out", heddle.InferenceSession(model_bytes, threads=1)
 
 
@@ -137,11 +150,33 @@ def test_loops_and_branches_in_loops():
             check(program, session, -reals(n), np.array(trips))
 
 
+def test_scans():
+    """Of several inputs, along other dimensions, from the end; also of no rows."""
+    with made(SCAN, "n=1:6", "t=0:9") as (folder, session):
+        program = StepProgram(folder)
+        for t, n in ((3, 4), (1, 1), (9, 2), (5, 6), (0, 3)):
+            x, z, a = reals(t * n).reshape(t, n), reals(2 * t * n).reshape(n, t, 2), reals(n)
+            check(program, session, x, z, a)
+            check(program, session, np.abs(x), z, a)
+
+
+def test_scans_of_different_lengths():
+    two = model("""
+g (float[t,n] x, float[u,n] z) => (float[t,n] y) {
+  y = Scan <num_scan_inputs = 2, body = b (float[n] r, float[n] q) => (float[n] e) { e = Add(r, q) }> (x, z)
+}""")
+    with made(two, "t=1:5", "u=1:5", "n=2") as (folder, session):
+        program = StepProgram(folder)
+        check(program, session, ONES, ONES)
+        with refused(BAD_SIZE, "different lengths"):
+            program.run(ONES, np.ones((4, 2), np.float32))
+
+
 def test_no_memory_at_any_time():
     """Whatever it is refused, it gives back all that it has."""
     for which, inputs in ((FOUND, (reals(50),)), (BRANCHES, (reals(8),)), (LOOP, (reals(4), np.array(5))),
-                          (NESTED, (reals(4), np.array(3)))):
-        with made(which, "n=1:60") as (folder, session):
+                          (NESTED, (reals(4), np.array(3))), (SCAN, (ONES, np.ones((2, 3, 2), np.float32), reals(2)))):
+        with made(which, "n=1:60", *(["t=3"] if which is SCAN else [])) as (folder, session):
             program = StepProgram(folder)
             check(program, session, *inputs)
             once = program.asked
@@ -185,27 +220,61 @@ def test_runs_at_once():
 
 def test_the_steps_in_strict_c():
     """All warnings, and traps where behaviour is undefined; also by clang, if it is there."""
-    with made(LOOP, "n=1:10") as (folder, session):
-        name = next(folder.glob("lib*.so")).stem[3:]
+    with made(LOOP, "n=1:10", options=("--emit", "c")) as (folder, session):
         for compiler in filter(shutil.which, ("gcc", "clang", "clang-19")):
-            library = folder / f"libstrict_{compiler}.so"
-            command = [compiler, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion", "-Werror", "-fPIC",
-                       "-shared", "-fno-builtin", "-fsanitize=undefined", "-fsanitize-trap=undefined", f"-I{folder}",
-                       folder / f"{name}.c", *folder.glob("*_part*.o"), "-o", library]
-            if compiler == "gcc":
-                command[command.index("-fsanitize-trap=undefined")] = "-fsanitize-undefined-trap-on-error"
-            done = subprocess.run(command, capture_output=True, text=True)
-            assert done.returncode == 0, done.stderr
+            trap = "-fsanitize-undefined-trap-on-error" if compiler == "gcc" else "-fsanitize-trap=undefined"
+            library = made_of_c(folder, "-O1", "-march=native", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion",
+                                "-Werror", "-fno-builtin", "-fsanitize=undefined", trap, compiler=compiler)
             program = StepProgram(folder, library=library)
             for n, trips in ((4, 3), (4, 0), (10, 5), (10, -5)):
                 check(program, session, reals(n), np.array(trips))
+
+
+WEIGHED = model("""
+g (float[n,3] x, int64 trips) => (float[n,4] y) <float[3,3] w = {1,-2,3,-4,5,-6,7,-8,9}, float[3,4] v = {1,2,3,4,5,6,7,8,9,10,11,12}> {
+  h = Loop <body = b (int64 i, bool go, float[n,3] c) => (bool on, float[n,3] d) { on = Identity(go) p = MatMul(c, w) d = Tanh(p) }> (trips, "", x)
+  y = MatMul(h, v)
+}""")
+
+
+def test_objects_and_weights_beside():
+    """As a library; as objects, two in one library under other names; as C; with weights in the program and beside it."""
+    feeds = reals(12).reshape(4, 3), np.array(3)
+    with made(WEIGHED, "n=1:8") as (folder, session):
+        for emit in ("library", "object", "c"):
+            for weights in ("inside", "beside"):
+                out = folder.parent / f"{emit}-{weights}"
+                exported.compile(out, folder.parent / "model.onnx", "--target", "x86-64-v3", "--bind", "n=1:8", "--emit", emit,
+                                 "--name", "first", *(("--weights", "beside") if weights == "beside" else ()))
+                assert (out / "first.weights").exists() == (weights == "beside")
+                library = made_of_c(out, "-O1", "-march=x86-64-v3") if emit == "c" else None
+                if emit == "object":
+                    library = out / "linked.so"
+                    other = folder.parent / f"other-{weights}"
+                    exported.compile(other, folder.parent / "model.onnx", "--target", "x86-64-v3", "--bind", "n=1:8", "--emit", emit)
+                    subprocess.run(["gcc", "-shared", out / "first.o", other / "model.o", "-o", library], check=True)
+                (found,) = StepProgram(out, library=library).run(*feeds)
+                (wanted,) = session.run(None, dict(x=feeds[0], trips=feeds[1]))
+                assert np.allclose(found, wanted, rtol=1e-5, atol=1e-5), (emit, weights, found, wanted)
+                if weights == "beside":
+                    program = StepProgram(out, library=library)
+                    program.weights = None
+                    with refused(BAD_ARGUMENT, "weights are missing"):
+                        program.run(*feeds)
 
 
 def test_what_is_not_exported_yet():
     for text, words in (("g (float[n] x, float b) => (float[q] y) <float e = {3.0}, float s = {1.0}> { c = Neg(b) y = Range(c, e, s) }",
                          ("artefact.steps", "no size", "Range")),
                         ("g (float[n] x) => (int64 y) <int64 s = {1}> { l = SplitToSequence <axis = 0> (x, s) y = SequenceLength(l) }",
-                         ("artefact.steps", "SplitToSequence"))):
+                         ("artefact.steps", "SplitToSequence")),
+                        ("g (float[n,3] x) => (float[n] y) { y = Scan <num_scan_inputs = 1, scan_input_axes = [2], "
+                         "body = b (float r) => (float e) { e = Exp(r) }> (x) }", ("artefact.steps", "along dimension 2")),
+                        ("g (float[n,3] x) => (float[3,n] y) { y = Scan <num_scan_inputs = 1, scan_output_axes = [3], "
+                         "body = b (float[3] r) => (float[3] e) { e = Exp(r) }> (x) }",
+                         ("artefact.steps", "along dimension 3")),
+                        ("g (float[n,3] x) => (float[n] y) { y = Scan <num_scan_inputs = 2, "
+                         "body = b (float r) => (float e) { e = Exp(r) }> (x) }", ("artefact.steps", "does not fit"))):
         try:
             with made(model(text), "n=1:9"):
                 raise AssertionError("it is exported")

@@ -7,6 +7,12 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "frontends/onnx/loop.h"
+#include "frontends/onnx/order.h"
+
 namespace heddle::onnx {
 namespace {
 
@@ -36,6 +42,7 @@ public:
             OnnxNode copy = copy_of(node, prefix, names, attributes, written_in);
             for (std::string& output : copy.outputs) output = define(output, prefix, names);
             if (!prefix.empty()) copy.name = prefix + node.label();
+            if (auto scan = scan_of_examples(copy)) copy = std::move(*scan);
             node.function >= 0 ? add_call(copy, prefix) : flat_.nodes.push_back(std::move(copy));
         }
     }
@@ -167,7 +174,21 @@ FlatGraph written_out(const OnnxModel& model, const OnnxNode& node, bool conditi
     return flat;
 }
 
-OnnxModel model_of(const OnnxModel& whole, std::vector<OnnxNode> nodes) {
+std::string key_of(const std::vector<OnnxNode>& nodes) {
+    std::string key;
+    for (const OnnxNode& node : nodes) key += fmt::format("{} = {}\n", fmt::join(node.outputs, ","), node.name);
+    return key;
+}
+
+std::set<std::string> reads_of(const std::vector<OnnxNode>& nodes) {
+    std::set<std::string> reads;
+    for (const OnnxNode& node : nodes) {
+        for (const std::string_view name : reads_of(node)) reads.emplace(name);
+    }
+    return reads;
+}
+
+OnnxModel model_of(const OnnxModel& whole, std::vector<OnnxNode> nodes, const FindWeight& weight) {
     OnnxModel part{.path = whole.path,
                    .ir_version = whole.ir_version,
                    .metadata = {},
@@ -177,7 +198,21 @@ OnnxModel model_of(const OnnxModel& whole, std::vector<OnnxNode> nodes) {
                    .data_files = {},
                    .data_problems = {}};
     part.graph.nodes = std::move(nodes);
+    for (const std::string& name : reads_of(part.graph.nodes)) {
+        const OnnxTensor* tensor = weight(name);
+        if (!tensor) continue;
+        part.graph.initializers.push_back(*tensor);
+        part.graph.initializers.back().name = name;
+    }
     return part;
+}
+
+OnnxValue value_of(const std::string& name, DType dtype, std::vector<OnnxDimension> shape) {
+    return {.name = name,
+            .dtype = dtype,
+            .type_text = std::string(heddle::name(dtype)),
+            .has_shape = true,
+            .shape = std::move(shape)};
 }
 
 }  // namespace heddle::onnx

@@ -1,6 +1,9 @@
 // A graph's nodes as one list: calls of functions and branches written out, so that any of them may run before others.
 #pragma once
 
+#include <functional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "frontends/onnx/model.h"
@@ -19,7 +22,17 @@ FlatGraph flattened(const OnnxModel& model, const OnnxGraph& graph);
 // node's label and the branch.
 FlatGraph written_out(const OnnxModel& model, const OnnxNode& node, bool condition);
 
-// A model of these nodes alone, which may call the functions of the whole one. It has no inputs and no weights yet.
-OnnxModel model_of(const OnnxModel& whole, std::vector<OnnxNode> nodes);
+// What tells apart nodes that are left to do.
+std::string key_of(const std::vector<OnnxNode>& nodes);
+// What they read, by whomever it is made.
+std::set<std::string> reads_of(const std::vector<OnnxNode>& nodes);
+
+// Of a value by its name; null: it is none.
+using FindWeight = std::function<const OnnxTensor*(const std::string& name)>;
+// A model of these nodes alone, which may call the functions of the whole one, with the weights that they read. It has
+// no inputs yet.
+OnnxModel model_of(const OnnxModel& whole, std::vector<OnnxNode> nodes, const FindWeight& weight);
+// An input of such a model.
+OnnxValue value_of(const std::string& name, DType dtype, std::vector<OnnxDimension> shape);
 
 }  // namespace heddle::onnx

@@ -21,6 +21,7 @@ struct OnnxGraph;
 struct OnnxDimension {
     std::optional<int64_t> value;
     std::string name;  // of a symbolic dimension; may be empty
+    bool operator==(const OnnxDimension&) const = default;
 };
 
 struct OnnxValue {
