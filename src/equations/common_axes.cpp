@@ -99,7 +99,7 @@ void CommonAxesFinder::count_classes(const std::vector<int32_t>& members) {
             last_node_[c] = member;
         }
     }
-    tasks_ = 1;
+    tasks_ = least_tasks_ = 1;
     for (int32_t member : members) {
         const FusionNode& node = graph_.node(member);
         for (int32_t k = 0; k < node.slot_count; k++) {
@@ -108,6 +108,7 @@ void CommonAxesFinder::count_classes(const std::vector<int32_t>& members) {
             if (broken_class_[static_cast<size_t>(slot)] || have_[static_cast<size_t>(slot)] != required) continue;
             common_[static_cast<size_t>(slot)] = true;
             tasks_ *= graph_.slots[static_cast<size_t>(slot)].hint;
+            least_tasks_ *= graph_.slots[static_cast<size_t>(slot)].least;
         }
     }
 }

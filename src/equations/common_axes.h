@@ -14,6 +14,7 @@ struct AxisSlot {
     AxisId axis = no_id;
     Size extent = 1;
     double hint = 1;       // at the size class's representative: costs look at this one
+    double least = 1;      // at the class's least sizes
     bool ordered = false;  // of a scan: never common
 };
 
@@ -32,6 +33,7 @@ struct NodeRead {
     std::vector<int32_t> slots;   // of the reader, that occur in the coordinates
     std::vector<int32_t> makers;  // nodes
     bool guarded = false;
+    bool constant = false;        // or made of constants alone
 };
 
 // One equation, or an opaque operation's tensor (equation = -1), with everything that costs and rules ask for.
@@ -65,6 +67,7 @@ struct FusionGraph {
     std::vector<FusionNode> nodes;  // producers before readers
     std::vector<AxisSlot> slots;
     std::vector<double> tensor_bytes;          // by TensorIndex
+    std::vector<double> most_bytes;            // the same, at the greatest sizes of the classes
     std::vector<std::vector<int32_t>> makers;  // by TensorIndex: nodes
 
     explicit FusionGraph(const System& system);
@@ -85,6 +88,7 @@ public:
     bool is_common(int32_t slot) const;
     int32_t class_of(int32_t slot) const { return classes_.root(slot); }
     double tasks() const { return tasks_; }
+    double least_tasks() const { return least_tasks_; }  // at the least sizes of the classes
 
 private:
     void mark_members(const std::vector<int32_t>& members);
@@ -99,7 +103,7 @@ private:
     UnionFind<> classes_;                      // of slots
     std::vector<char> broken_class_, common_;  // by slot that is a root
     std::vector<int32_t> last_node_, have_;    // by root
-    double tasks_ = 1;
+    double tasks_ = 1, least_tasks_ = 1;
 };
 
 struct CommonAxes {

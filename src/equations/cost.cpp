@@ -65,6 +65,7 @@ void CostModel::add_repeated_reads(const std::vector<int32_t>& members, KernelCo
     if (members.size() < 2) return;
     struct Repeated {
         double whole, of_task, times;
+        bool constant;
     };
     std::map<TensorIndex, Repeated> again;
     for (int32_t member : members) {
@@ -80,7 +81,7 @@ void CostModel::add_repeated_reads(const std::vector<int32_t>& members, KernelCo
                 const bool used = std::find(read.slots.begin(), read.slots.end(), slot) != read.slots.end();
                 (used ? held : missing) *= graph_.slots[static_cast<size_t>(slot)].hint;
             }
-            if (missing > 1) again[read.tensor] = {read_[t], read_[t] / held, missing};
+            if (missing > 1) again[read.tensor] = {read_[t], read_[t] / held, missing, read.constant};
         }
     }
     double footprint = 0;
@@ -90,7 +91,8 @@ void CostModel::add_repeated_reads(const std::vector<int32_t>& members, KernelCo
     }
     if (footprint <= static_cast<double>(kept_in_l2(target_))) return;
     for (const auto& [tensor, repeated] : again) {
-        cost.main.bytes += repeated.whole * (std::max(1.0, std::ceil(repeated.times / cost.tile)) - 1);
+        double& bytes = repeated.constant ? cost.weights_again : cost.main.bytes;
+        bytes += repeated.whole * (std::max(1.0, std::ceil(repeated.times / cost.tile)) - 1);
     }
 }
 
@@ -135,7 +137,8 @@ double CostModel::seconds_of(const KernelCost& cost) const {
     const double busy = tasks >= target_.cores ? tasks / (std::ceil(tasks / target_.cores) * target_.cores) : 1.0;
     const double bandwidth = std::min(target_.bandwidth, target_.bandwidth_one_core * cores);
     const double arithmetic = target_.operations * cores * busy;
-    double seconds = choice_numbers::seconds_of_a_kernel(target_);
+    const double again = std::max(bandwidth, choice_numbers::l3_bandwidth_of_a_core(target_) * cores);
+    double seconds = choice_numbers::seconds_of_a_kernel(target_) + cost.weights_again / again;
     for (const Work& work : {cost.main, cost.reductions})
         seconds += std::max(work.bytes / bandwidth, work.operations / arithmetic);
     return seconds;
@@ -147,6 +150,7 @@ KernelCost CostModel::cost(const std::vector<int32_t>& members) {
     finder_.find(members);
     KernelCost cost;
     cost.tasks = std::max(finder_.tasks(), 1.0);
+    cost.least_tasks = std::max(finder_.least_tasks(), 1.0);
     for (int32_t member : members) add_equation(graph_.node(member), finder_.is_output(member), cost);
     cost.tile = std::min(largest_tile, std::ceil(cost.tasks / (choice_numbers::rounds_shared * target_.cores)));
     if (cost.local_bytes > 0) {
@@ -183,7 +187,7 @@ RunCost run_cost(const System& system, const Partition& partition, const Target&
         for (int32_t kernel : batch) {
             const KernelCost& cost = costs[static_cast<size_t>(kernel)];
             sum.seconds += cost.seconds - launch;
-            sum.bytes += cost.main.bytes + cost.reductions.bytes;
+            sum.bytes += cost.main.bytes + cost.reductions.bytes + cost.weights_again;
             sum.operations += cost.main.operations + cost.reductions.operations;
         }
     }

@@ -8,6 +8,7 @@
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
 #include "target/choice_numbers.h"
+#include "zspace/size_class.h"
 
 namespace heddle::equations {
 namespace {
@@ -18,6 +19,23 @@ double bytes_of_tensor(const System& system, const SystemTensor& tensor) {
     if (!tensor.equations.empty()) {
         elements = 0;
         for (int32_t index : tensor.equations) elements += hint_points(*system.arena, system.equation(index).axes);
+    }
+    return elements * static_cast<double>(bytes(tensor.dtype));
+}
+
+// At the greatest sizes of the classes.
+double most_bytes_of_tensor(const System& system, const SystemTensor& tensor) {
+    std::map<std::string, int64_t> greatest;
+    for (const auto& [name, size] : system.representatives) greatest[name] = size_class(size).most;
+    double elements = tensor.equations.empty() ? 1 : 0;
+    for (int32_t index : tensor.equations) {
+        double points = 1;
+        for (AxisId axis : system.equation(index).axes)
+            points *= static_cast<double>(system.arena->extent(axis).at(greatest));
+        elements += points;
+    }
+    for (const Size& size : tensor.shape) {
+        if (tensor.equations.empty()) elements *= static_cast<double>(size.at(greatest));
     }
     return elements * static_cast<double>(bytes(tensor.dtype));
 }
@@ -37,6 +55,7 @@ private:
     void add_reads(FusionNode& node, const Equation& equation);
     void add_links(FusionNode& node, const Equation& equation, Expr read, int32_t maker) const;
     int32_t slot_of(const FusionNode& node, AxisId axis) const;
+    double least_points(AxisId axis) const;
     bool streams_inputs(const FusionNode& node) const;
     bool read_alike(const FusionNode& a, const FusionNode& b) const;
     void find_siblings();
@@ -55,14 +74,20 @@ int32_t NodeBuilder::slot_of(const FusionNode& node, AxisId axis) const {
     return -1;
 }
 
+double NodeBuilder::least_points(AxisId axis) const {
+    const Size& extent = system_.arena->extent(axis);
+    const Interval extents = extent.named() ? extent.origin()->within_class(system_.representatives) : Interval();
+    return static_cast<double>(extents.known_low() ? std::max<int64_t>(1, extents.low.number()) : system_.arena->hint(axis));
+}
+
 void NodeBuilder::add_slots(FusionNode& node, const Equation& equation, const std::optional<Scatter>& scatter) {
     const Arena& arena = *system_.arena;
     node.first_slot = static_cast<int32_t>(graph_.slots.size());
     for (AxisId axis : equation.axes) {
         if (arena.extent(axis).same_as(1) && !arena.axis(axis).named) continue;
         if (scatter && scatter->chooses(axis)) continue;
-        graph_.slots.push_back(
-            {axis, arena.extent(axis), static_cast<double>(arena.hint(axis)), axis == equation.ordered});
+        const auto hint = static_cast<double>(arena.hint(axis));
+        graph_.slots.push_back({axis, arena.extent(axis), hint, least_points(axis), axis == equation.ordered});
     }
     node.slot_count = static_cast<int32_t>(graph_.slots.size()) - node.first_slot;
 }
@@ -115,6 +140,8 @@ void NodeBuilder::add_reads(FusionNode& node, const Equation& equation) {
         const double element = static_cast<double>(bytes(system_.tensor(read->tensor()).dtype));
         entry.bytes = std::min(graph_.tensor_bytes[static_cast<size_t>(read->tensor())], node.points * element);
         entry.guarded = read->kind == Kind::guarded_read;
+        const SystemTensor& tensor = system_.tensor(read->tensor());
+        entry.constant = tensor.kind == SystemTensor::Kind::constant || tensor.prepared;
         std::vector<AxisId> axes;
         for (Expr coordinate : coordinates_of(read))
             axes.insert(axes.end(), coordinate->axes.begin(), coordinate->axes.end());
@@ -265,7 +292,10 @@ void NodeBuilder::connect() {
 }  // namespace
 
 FusionGraph::FusionGraph(const System& system) : makers(system.tensors.size()) {
-    for (const SystemTensor& tensor : system.tensors) tensor_bytes.push_back(bytes_of_tensor(system, tensor));
+    for (const SystemTensor& tensor : system.tensors) {
+        tensor_bytes.push_back(bytes_of_tensor(system, tensor));
+        most_bytes.push_back(most_bytes_of_tensor(system, tensor));
+    }
     NodeBuilder builder(system, *this);
     std::vector<bool> placed(system.tensors.size());
     // An opaque tensor goes before its first reader: what it needs has been placed by then.

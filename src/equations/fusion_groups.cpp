@@ -17,6 +17,7 @@ std::string text_of(const Refusal& refusal) {
     case Refusal::Why::no_gain:
         return fmt::format("no gain: one kernel of {:.0f} tasks would take {:.1f} us longer", refusal.tasks,
                            -refusal.gain * 1e6);
+    case Refusal::Why::idle: return "it would save a launch, and leave cores without a task";
     case Refusal::Why::locals: return "the locals of one task would fill more than half of the L2 cache";
     case Refusal::Why::second_contraction:
         return "a second contraction, and the tensor between is not more than twice its operands";
@@ -199,7 +200,33 @@ bool Grouping::saves_only_a_launch(int32_t a, int32_t b, const KernelCost& joine
            smaller.seconds <= many && larger.seconds > many && joined.tasks < larger.tasks;
 }
 
-// Joining two contractions pays where the tensor between them is larger than what stays: attention's scores.
+// What is done to a contraction's elements alone, once each, in registers, with nothing else that is computed: a bias. By
+// costs a reader that is joined with it saves as much, within what speeds are measured to, but may compute it often.
+bool Grouping::finishes(int32_t a, int32_t b, const KernelCost& joined) {
+    if (cost_of(a).contractions == 0 || joined.tasks < cost_of(a).tasks) return false;
+    const auto is_streamed = [&](int32_t member) {
+        const FusionNode& node = graph_.node(member);
+        const auto is_own = [&](int32_t source) { return group_of(source) == a || group_of(source) == b; };
+        return !node.reduction && node.scan < 0 && !node.scatter && std::ranges::all_of(node.sources, is_own);
+    };
+    const auto leads_there = [&](int32_t member) {
+        return std::ranges::all_of(graph_.node(member).readers,
+                                   [&](int32_t r) { return group_of(r) == a || group_of(r) == b; });
+    };
+    return std::ranges::all_of(members(b), is_streamed) && std::ranges::all_of(members(a), leads_there);
+}
+
+// A launch is not worth the cores that would have no task at the least sizes of the class (a batch of one), where there is
+// work for them.
+bool Grouping::leaves_cores_idle(int32_t a, int32_t b, const KernelCost& joined, double gain) {
+    const double launch = choice_numbers::seconds_of_a_kernel(target_);
+    const KernelCost& larger = cost_of(cost_of(a).seconds > cost_of(b).seconds ? a : b);
+    return gain <= choice_numbers::hardly_a_launch * launch && larger.seconds > 2 * launch &&
+           joined.least_tasks < target_.cores && joined.least_tasks < larger.least_tasks;
+}
+
+// Joining two contractions pays where the tensor between them is larger than what stays: attention's scores. At the
+// greatest sizes of the class: there most is to be gained, and at the least sizes a launch is lost at most.
 bool Grouping::refuses_second_contraction(int32_t a, int32_t b, const KernelCost& joined) {
     if (!options_.one_contraction || joined.contractions < 2) return false;
     if (cost_of(a).contractions == 0 || cost_of(b).contractions == 0) return false;
@@ -208,7 +235,7 @@ bool Grouping::refuses_second_contraction(int32_t a, int32_t b, const KernelCost
         const FusionNode& node = graph_.node(member);
         const bool read =
             std::any_of(node.readers.begin(), node.readers.end(), [&](int32_t r) { return group_of(r) == b; });
-        if (read) between = std::max(between, node.bytes);
+        if (read) between = std::max(between, graph_.most_bytes[static_cast<size_t>(node.tensor)]);
     }
     for (int32_t group : {a, b}) {
         for (int32_t member : members(group)) {
@@ -216,7 +243,7 @@ bool Grouping::refuses_second_contraction(int32_t a, int32_t b, const KernelCost
                 const bool inside = std::any_of(read.makers.begin(), read.makers.end(), [&](int32_t maker) {
                     return group_of(maker) == a || group_of(maker) == b;
                 });
-                if (!inside) outside = std::max(outside, graph_.tensor_bytes[static_cast<size_t>(read.tensor)]);
+                if (!inside) outside = std::max(outside, graph_.most_bytes[static_cast<size_t>(read.tensor)]);
             }
         }
     }
@@ -273,13 +300,15 @@ void Grouping::offer(int32_t a, int32_t b) {
         refusal.why = Refusal::Why::locals;
     } else if (refusal.gain <= 0) {
         refusal.why = Refusal::Why::no_gain;
+    } else if (leaves_cores_idle(a, b, joined, refusal.gain)) {
+        refusal.why = Refusal::Why::idle;
     } else if (refuses_second_contraction(a, b, joined)) {
         refusal.why = Refusal::Why::second_contraction;
     } else {
         refusal.why = Refusal::Why::path;  // all that can still stand against it
         const bool late = saves_only_a_launch(a, b, joined, refusal.gain);
         // To a nanosecond: what sums of seconds round off must not decide between equals.
-        heap_.push_back({late, std::round(refusal.gain * 1e9), longest_path_through(a, b), offers_++, a, b,
+        heap_.push_back({late, finishes(a, b, joined), std::round(refusal.gain * 1e9), longest_path_through(a, b), offers_++, a, b,
                          version_[static_cast<size_t>(a)], version_[static_cast<size_t>(b)]});
         std::push_heap(heap_.begin(), heap_.end());
     }

@@ -12,6 +12,7 @@ namespace heddle::equations {
 struct Refusal {
     enum class Why : uint8_t {
         no_gain,
+        idle,
         locals,
         second_contraction,
         pieces_apart,
@@ -48,7 +49,8 @@ private:
     // Of equal gains the one on the longer path wins: what stays apart beside that path (a shortcut's convolution) can
     // then share a launch with something on it.
     struct Offer {
-        bool late;    // when nothing else is left
+        bool late;      // when nothing else is left
+        bool finishes;  // before all others
         double gain;  // nanoseconds
         int32_t path;
         int64_t number;
@@ -56,6 +58,7 @@ private:
         int version_a, version_b;
         bool operator<(const Offer& other) const {
             if (late != other.late) return late;
+            if (finishes != other.finishes) return other.finishes;
             if (gain != other.gain) return gain < other.gain;
             return path != other.path ? path < other.path : number > other.number;
         }
@@ -69,6 +72,8 @@ private:
     std::vector<int32_t> neighbours(int32_t group, bool readers) const;
     const KernelCost& cost_of(int32_t group);
     bool saves_only_a_launch(int32_t a, int32_t b, const KernelCost& joined, double gain);
+    bool finishes(int32_t a, int32_t b, const KernelCost& joined);
+    bool leaves_cores_idle(int32_t a, int32_t b, const KernelCost& joined, double gain);
     bool reads_stored(const std::vector<int32_t>& members) const;
     bool sums_parts(const std::vector<int32_t>& members) const;
     bool structure_allows(int32_t a, int32_t b, const std::vector<int32_t>& members, Refusal::Why& why) const;

@@ -1,6 +1,7 @@
 #include "plan/storage.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -74,23 +75,27 @@ private:
         return std::find(axes.begin(), axes.end(), axis) != axes.end();
     }
 
-    // The reduced axis that a coordinate is, alone or as the last digit of a number (a part of a long axis).
-    std::optional<AxisId> reduced_axis(const Equation& equation, Expr coordinate) const {
+    // Of some axes the one that a coordinate is, alone or as the last digit of a number (a part of a long axis).
+    std::optional<AxisId> last_digit(Expr coordinate, const std::function<bool(AxisId)>& is_wanted) const {
         if (coordinate->kind != Kind::linear) {
             const auto alone = lone_axis(coordinate);
-            return alone && contains(equation.reduced, *alone) ? alone : std::nullopt;
+            return alone && is_wanted(*alone) ? alone : std::nullopt;
         }
         std::optional<AxisId> last;
         int64_t least = INT64_MAX;  // of the coefficients of other digits, at the size class's representative, as all votes
         for (size_t i = 0; i < coordinate->parts().size(); i++) {
             const auto axis = lone_axis(coordinate->parts()[i]);
             if (!axis) return std::nullopt;
-            if (coordinate->coefficients[i].same_as(1) && contains(equation.reduced, *axis))
+            if (coordinate->coefficients[i].same_as(1) && is_wanted(*axis))
                 last = axis;
             else
                 least = std::min(least, coordinate->coefficients[i].at(system_.representatives));
         }
         return last && least >= system_.arena->hint(*last) ? last : std::nullopt;
+    }
+
+    std::optional<AxisId> reduced_axis(const Equation& equation, Expr coordinate) const {
+        return last_digit(coordinate, [&](AxisId axis) { return contains(equation.reduced, axis); });
     }
 
     // The dimensions of a read whose coordinate is one reduced axis that no other coordinate uses: innermost last.
@@ -216,10 +221,13 @@ private:
                            return other != read && !beside && contains(other->axes, axis);
                        });
             };
-            // In one coordinate with an axis of the other operand it shifts that one, and makes no column.
+            // In one coordinate with an axis of the other operand it shifts that one, and makes no column; but not as a
+            // digit behind it that fills vectors (a head's part of all columns).
             const auto shifts = [&](AxisId axis) {
+                const bool is_long = system_.arena->hint(axis) >= choice_numbers::row_of_windows;
                 return std::ranges::any_of(read->parts(), [&](Expr coordinate) {
-                    return contains(coordinate->axes, axis) && std::ranges::any_of(coordinate->axes, shared);
+                    return contains(coordinate->axes, axis) && std::ranges::any_of(coordinate->axes, shared) &&
+                           !(is_long && last_digit(coordinate, [&](AxisId other) { return other == axis; }));
                 });
             };
             AxisId best = no_id;

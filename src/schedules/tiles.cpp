@@ -42,10 +42,24 @@ Tile choose_tile(const Target& target, int width, const TileWork& work) {
     return best;
 }
 
+namespace {
+
+// Of the numbers of rows from `least` on those that tiles of `maximum` and one row less do not make up.
+int64_t left_over(int maximum, int64_t least) {
+    int64_t left = 0;
+    for (int64_t rows = least; rows < int64_t{maximum - 1} * (maximum - 2); rows++) {
+        const int64_t tiles = (rows + maximum - 1) / maximum;
+        left += rows < tiles * (maximum - 1);
+    }
+    return left;
+}
+
+}  // namespace
+
 std::vector<int> row_sizes(int maximum, int64_t rows, bool named) {
     std::vector<int> sizes{maximum};
     int64_t least = named ? rows / 2 : rows;
-    if (least >= int64_t{maximum - 1} * (maximum - 2)) {
+    if (left_over(maximum, least) <= (named ? 1 : 0)) {
         sizes.push_back(maximum - 1);
     } else if (named) {
         for (int size = choice_numbers::next_height(maximum); size > 1; size = choice_numbers::next_height(size))

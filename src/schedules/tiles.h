@@ -20,8 +20,8 @@ struct TileWork {
 double cycles_of(const Tile& tile, const Target& target, int width, const TileWork& work);
 Tile choose_tile(const Target& target, int width, const TileWork& work);
 
-// The row sizes compiled: MR and MR - 1 cover every M >= (MR - 1)(MR - 2); smaller M adds those it needs. 1 covers the
-// rest.
+// The row sizes compiled: MR and MR - 1 cover every M >= (MR - 1)(MR - 2); smaller M adds those it needs, unless only one of
+// its class needs any (19, of those from 16 on, beside 6 and 5). 1 covers the rest.
 std::vector<int> row_sizes(int maximum, int64_t rows, bool named);
 // Of balanced tiles of these sizes, those of a single row where more are left.
 int64_t single_rows(const std::vector<int>& sizes, int64_t rows);

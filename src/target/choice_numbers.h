@@ -17,6 +17,10 @@ namespace heddle::choice_numbers {
 // Bytes. What is to stay in a cache beside what streams through it may take half. Design.
 inline int64_t kept_in_l1(const Target& target) { return target.l1_bytes / 2; }
 inline int64_t kept_in_l2(const Target& target) { return target.l2_bytes / 2; }
+// Bytes a second, at the clock by which a core does its operations.
+inline double l3_bandwidth_of_a_core(const Target& target) {
+    return target.l3_bytes_per_cycle * target.operations / (2 * target.fma_per_cycle * target.lanes(4));
+}
 // A task's arrays: of a workgroup all of its memory but what lanes exchange values by.
 inline constexpr int64_t exchange_bytes = 1024;
 inline int64_t kept_in_arrays(const Target& target) {
