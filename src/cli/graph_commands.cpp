@@ -46,7 +46,7 @@ Command add_graph(CLI::App& app) {
         "Examples:\n"
         "  heddle graph model.onnx --svg model.svg --bind batch=1\n"
         "  heddle graph model.onnx --svg launches.svg --fused --profile\n"
-        "  heddle graph detector.onnx --bind height=320,width=320 --svg steps.svg   (what data decide: its steps)\n"
+        "  heddle graph detector.onnx --bind height=320,width=320 --svg steps.svg   (what data decide)\n"
         "  heddle graph --call 'add([A, B])' --input-type 'A=int32[10,10]' --input-type 'B=int32[10,10]' \\\n"
         "      --validate --json sum.json\n"
         "  heddle graph sum.json --validate --environment loom --svg sum.svg      (docs/graphs.md)\n");
