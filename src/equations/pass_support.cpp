@@ -309,7 +309,7 @@ Axis axis_of_extent(const System& system, std::string name, const Size& extent) 
     Axis axis{.name = std::move(name), .extent = extent, .named = extent.named()};
     if (!axis.named) return axis;
     axis.factor = extent.origin()->constant_factor();
-    axis.hint = extent.at(system.representatives);
+    axis.hint = std::max<int64_t>(1, extent.at(system.representatives));  // it may be empty there
     const Interval extents = extent.origin()->within_class(system.representatives);
     if (extents.known_high()) axis.most = extents.high.number();
     return axis;
