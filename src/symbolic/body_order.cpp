@@ -73,11 +73,13 @@ std::string by_network(std::span<const DType> keys, bool filtered) {
         "scan t < len(stages):\n"
         "  let changes[i < all] = ({}) == ((bit_and(i, distance[t]) == 0) == (bit_and(i, run[t]) == 0))\n",
         before);
+    // The greatest of the type: highest(uint64) is no static number.
+    const auto greatest = [](DType dtype) {
+        return is_float(dtype) ? "(inf - inf)" : fmt::format("bit_xor(bit_not({0}(0)), lowest({0}))", name(dtype));
+    };
+    const std::string own = filtered ? "(kept[i] ?? false) ? int32(i) : int32(i + n)" : "int32(i)";
     for (size_t k = 0; k < states.size(); ++k) {
-        const std::string initial = k == keys.size()
-                                        ? filtered ? "(kept[i] ?? false) ? int32(i) : int32(i + n)" : "int32(i)"
-                                    : is_float(keys[k]) ? fmt::format("key{}[i] ?? (inf - inf)", k)
-                                                        : fmt::format("key{}[i] ?? highest({})", k, name(keys[k]));
+        const std::string initial = k == keys.size() ? own : fmt::format("key{}[i] ?? {}", k, greatest(keys[k]));
         text += fmt::format("  {}[t, i < all] = changes[i] ? {} : {} from {}\n", states[k], far[k], near[k], initial);
     }
     return text +

@@ -19,7 +19,7 @@ def values(shape, dtype):
 def test_elements_in_order_and_where_they_were():
     library = heddle.load_library()
     for shape, axis in [((0,), 0), ((1,), 0), ((5,), 0), ((511,), 0), ((512,), 0), ((515, 2), 0), ((2, 1100), 1)]:
-        for dtype in (np.float32, np.float64, np.int8, np.int64, np.uint16):
+        for dtype in (np.float32, np.float64, np.int8, np.int64, np.uint16, np.uint64):
             x = values(shape, dtype)
             np.testing.assert_array_equal(library.call("sort", x, axis=axis), np.sort(x, axis, kind="stable"))
             np.testing.assert_array_equal(library.call("argsort", x, axis=axis), np.argsort(x, axis, kind="stable"))
