@@ -50,7 +50,7 @@ std::string by_counting(std::span<const DType> keys, bool filtered) {
 // Batcher's bitonic network (K. E. Batcher, Sorting networks and their applications, 1968): in each stage every element
 // meets the one whose number differs in one bit, and they change places if they are not in order, in time n log(n)^2.
 // What fills up to a power of two comes last: its keys are the greatest, and its places too. What a filter leaves out
-// has a place from n on.
+// has a place below zero.
 std::string by_network(std::span<const DType> keys, bool filtered) {
     std::vector<std::string> states;
     for (size_t k = 0; k < keys.size(); ++k) states.push_back(fmt::format("sorted{}", k));
@@ -62,7 +62,7 @@ std::string by_network(std::span<const DType> keys, bool filtered) {
     }
     std::string before = comes_before(keys, far, near);
     if (filtered)
-        before = fmt::format("bit_or(bit_and({0} < n, {1} >= n), bit_and(({0} < n) == ({1} < n), {2}))", far.back(),
+        before = fmt::format("bit_or(bit_and({0} >= 0, {1} < 0), bit_and(({0} >= 0) == ({1} >= 0), {2}))", far.back(),
                              near.back(), before);
     std::string text = fmt::format(
         "let levels = len([b for b < 62 if 2 ^ b < n])\n"
@@ -77,14 +77,15 @@ std::string by_network(std::span<const DType> keys, bool filtered) {
     const auto greatest = [](DType dtype) {
         return is_float(dtype) ? "(inf - inf)" : fmt::format("bit_xor(bit_not({0}(0)), lowest({0}))", name(dtype));
     };
-    const std::string own = filtered ? "(kept[i] ?? false) ? int32(i) : int32(i + n)" : "int32(i)";
+    const std::string own =
+        filtered ? fmt::format("(kept[i] ?? false) ? int32(i) : int32(i) - {}", 2 * most_ordered) : "int32(i)";
     for (size_t k = 0; k < states.size(); ++k) {
         const std::string initial = k == keys.size() ? own : fmt::format("key{}[i] ?? {}", k, greatest(keys[k]));
         text += fmt::format("  {}[t, i < all] = changes[i] ? {} : {} from {}\n", states[k], far[k], near[k], initial);
     }
-    return text +
-           "let last[r < count] = place[len(stages) - 1, r] ?? n\n"
-           "let at[r < count] = last[r] < n ? int64(last[r]) : -1\n";
+    // Coordinates are compared with the size, and no elements, which would ask for its number.
+    return text + "let last[r < count] = place[len(stages) - 1, r] ?? -1\n" +
+           fmt::format("let at[r < count] = {} ? int64(last[r]) : -1\n", filtered ? "last[r] >= 0" : "r < n");
 }
 
 std::vector<SyntaxPointer> parsed(std::string text) {
