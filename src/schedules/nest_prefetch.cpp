@@ -14,10 +14,8 @@ using Subject = NumberSubject::Kind;
 void Nest::add_prefetch_start(Block& block) {
     const PackedOperand& operand = group_.packed.front();
     const Kernel& kernel = assembly_.kernel;
-    int64_t panel = operand.panel;
-    for (int d : operand.inner) {
-        panel *= std::max<int64_t>(0, kernel.axis(lone_axis(operand.read->parts()[static_cast<size_t>(d)])).extent);
-    }
+    Size panel = operand.panel;
+    for (int d : operand.inner) panel *= kernel.axis(lone_axis(operand.read->parts()[static_cast<size_t>(d)])).extent;
     PrefetchStart start;
     Address address = expressions_.packed_address(operand);
     start.memory = address.memory;
@@ -25,15 +23,15 @@ void Nest::add_prefetch_start(Block& block) {
     const NumberSubject packed = {Subject::packed, operand.tensor};
     start.element.constant = assembly_.numbers.integer(panel, {Role::panel, packed});
     const PanelVisit& visit = assembly_.tasks.visit;
-    int64_t rate = panel / std::max<int64_t>(1, visit.length);
-    auto add = [&](VariableId variable, int64_t value, const NumberId& id) {
+    Size rate = floor_divide(panel, std::max<int64_t>(1, visit.length));
+    auto add = [&](VariableId variable, const Size& value, const NumberId& id) {
         start.element.terms.push_back({variable, 1, assembly_.numbers.integer(value, id)});
     };
     for (size_t i = visit.rows.size(); i-- > 0;) {
         const TaskCut* cut = assembly_.tasks.find(visit.rows[i]);
         VariableId here = cut->fused.empty() ? expressions_.variable_of(visit.rows[i]) : row_variable_;
         add(here, rate, {Role::prefetch, packed, visit.rows[i]});
-        add(assembly_.task_variables[cut->axis].first, visit.of_task ? -rate : 0,
+        add(assembly_.task_variables[cut->axis].first, visit.of_task ? -rate : Size(0),
             {Role::task_prefetch, packed, visit.rows[i]});
         rate *= std::max<int64_t>(1, visit.of_task ? std::min(cut->step, cut->extent.number()) : cut->extent.number());
     }

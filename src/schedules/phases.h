@@ -62,7 +62,7 @@ struct PhaseGroup {
 
     // Of a kernel in rounds (rounds.h): the axis that is cut, and its points of one part; -1: the first part does all.
     AxisId parted = no_id;
-    int64_t part = 0;
+    Size part = 0;
 
     std::vector<EquationIndex> equations() const;  // in order
 };

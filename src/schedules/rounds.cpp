@@ -152,8 +152,7 @@ private:
             for (const PhaseGroup& other : groups_) {
                 if (other.parted == group.parted) together = std::lcm(together, unit(other, group.parted));
             }
-            const int64_t extent = std::max<int64_t>(1, kernel_.axis(group.parted).extent);
-            group.part = ceil_divide(ceil_divide(extent, plan_.parts), together) * together;
+            group.part = ceil_divide(ceil_divide(kernel_.axis(group.parted).extent, plan_.parts), together) * together;
         }
         take_turns();
     }

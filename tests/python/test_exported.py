@@ -1,6 +1,7 @@
 """Programs that heddle compile writes, beside sessions: results are the same bits, for all sizes, on any workers."""
 import contextlib
 import functools
+import json
 import pathlib
 import shutil
 import subprocess
@@ -249,6 +250,16 @@ def test_a_program_of_calls():
             assert np.abs(y - np.exp(x) / np.exp(x).sum(1, keepdims=True)).max(initial=0) < 1e-6, rows
         with refused(BAD_SIZE, "rows from 0 to 1000000"):
             program.run(np.zeros((1_000_001, 10), np.float32))
+
+
+def test_one_plan_for_a_class_of_products_and_orders():
+    # What is asked for ahead in panels of a depth, and parts of phases in rounds, once held for one size.
+    for call, types in (("y = numpy_matmul(a, b)", ("a=float32[700,n]", "b=float32[n,700]")), ("y = sort(a)", ("a=float32[n]",))):
+        with folder() as where:
+            given = [word for each in types for word in ("--input-type", each)]
+            exported.compile(where, "--call", call, *given, "--bind", "n=600:900:150", "--emit", "c", "--target", "x86-64-v3")
+            manifest = json.loads((where / "program.json").read_text())
+            assert [len(variant["groups"]) for variant in manifest["variants"]] == [1], call
 
 
 def test_sizes_beyond_all_memory():
