@@ -13,31 +13,17 @@
 namespace heddle::equations {
 namespace {
 
-double bytes_of_tensor(const System& system, const SystemTensor& tensor) {
-    double elements = 1;
-    for (const Size& size : tensor.shape) elements *= static_cast<double>(size.at(system.representatives));
-    if (!tensor.equations.empty()) {
-        elements = 0;
-        for (int32_t index : tensor.equations) elements += hint_points(*system.arena, system.equation(index).axes);
-    }
-    return elements * static_cast<double>(bytes(tensor.dtype));
-}
-
-// At the greatest sizes of the classes.
-double most_bytes_of_tensor(const System& system, const SystemTensor& tensor) {
-    std::map<std::string, int64_t> greatest;
-    for (const auto& [name, size] : system.representatives) greatest[name] = size_class(size).most;
-    double elements = tensor.equations.empty() ? 1 : 0;
-    for (int32_t index : tensor.equations) {
-        double points = 1;
-        for (AxisId axis : system.equation(index).axes)
-            points *= static_cast<double>(system.arena->extent(axis).at(greatest));
-        elements += points;
-    }
-    for (const Size& size : tensor.shape) {
-        if (tensor.equations.empty()) elements *= static_cast<double>(size.at(greatest));
-    }
-    return elements * static_cast<double>(bytes(tensor.dtype));
+// `points`: of an axis; `elements`: of a dimension; at some sizes.
+template <typename Points, typename Elements>
+double bytes_of_tensor(const System& system, const SystemTensor& tensor, Points points, Elements elements) {
+    const auto product = [](const auto& parts, const auto& of) {
+        double all = 1;
+        for (const auto& part : parts) all *= static_cast<double>(of(part));
+        return all;
+    };
+    double count = tensor.equations.empty() ? product(tensor.shape, elements) : 0;
+    for (int32_t index : tensor.equations) count += product(system.equation(index).axes, points);
+    return count * static_cast<double>(bytes(tensor.dtype));
 }
 
 class NodeBuilder {
@@ -292,9 +278,16 @@ void NodeBuilder::connect() {
 }  // namespace
 
 FusionGraph::FusionGraph(const System& system) : makers(system.tensors.size()) {
+    const Arena& arena = *system.arena;
+    std::map<std::string, int64_t> greatest;  // of the classes
+    for (const auto& [name, size] : system.representatives) greatest[name] = size_class(size).most;
     for (const SystemTensor& tensor : system.tensors) {
-        tensor_bytes.push_back(bytes_of_tensor(system, tensor));
-        most_bytes.push_back(most_bytes_of_tensor(system, tensor));
+        tensor_bytes.push_back(bytes_of_tensor(
+            system, tensor, [&](AxisId axis) { return arena.hint(axis); },
+            [&](const Size& size) { return size.at(system.representatives); }));
+        most_bytes.push_back(bytes_of_tensor(
+            system, tensor, [&](AxisId axis) { return arena.extent(axis).at(greatest); },
+            [&](const Size& size) { return size.at(greatest); }));
     }
     NodeBuilder builder(system, *this);
     std::vector<bool> placed(system.tensors.size());

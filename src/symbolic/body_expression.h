@@ -183,6 +183,7 @@ private:
                   Size& count);
     Value first_place(const VariableList& variables, const Value& condition, const Place& place);
     Value within_parts(const Generators& generators, const Scope& scope);
+    Value filter_of(const Syntax& syntax, const Generators& generators, const Scope& scope);
     Value filtered(const std::string& reducer, const Value& filter, const Value& term, const Place& place);
     Value mean(const Value& sum, const Size& count, const Place& place);
     Value mean(const Value& sum, Element count, const Place& place);

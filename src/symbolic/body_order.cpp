@@ -111,10 +111,7 @@ OrderTerms BodyExpressions::order_terms(const Syntax& syntax, const Scope& scope
     const auto array = [&](std::string name, Element value) {
         return Value::of(BodyArray{BodyArray::Kind::local, add_local(std::move(name), places, value)});
     };
-    Value filter = within_parts(Generators{&syntax.generators[0]}, inner);
-    if (syntax.filter)
-        filter =
-            operations().binary(ScalarOp::logical_and, filter, evaluate(*syntax.filter, inner), syntax.filter->place);
+    const Value filter = filter_of(syntax, Generators{&syntax.generators[0]}, inner);
     if (!filter.is_boolean() || !filter.boolean())
         terms.kept = array("kept", operations().element(filter, syntax.place));
     const Syntax& written = *syntax.children[0];

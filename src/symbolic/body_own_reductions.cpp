@@ -100,11 +100,7 @@ Value BodyExpressions::own_reduction(const Syntax& syntax, const FunctionLet& fu
     if (steps.size() != 1)
         operations().refuse_type(syntax.place, fmt::format("{} over several variables", syntax.text), "one variable",
                                  "count the terms by one variable, and take it apart with // and %");
-    const Generators parts{&syntax.generators[0]};
-    Value filter = within_parts(parts, inner);
-    if (syntax.filter)
-        filter =
-            operations().binary(ScalarOp::logical_and, filter, evaluate(*syntax.filter, inner), syntax.filter->place);
+    const Value filter = filter_of(syntax, Generators{&syntax.generators[0]}, inner);
     Element term = operations().element(evaluate(*syntax.children[0], inner), syntax.children[0]->place);
     Element initial = operations().element(evaluate(*function.neutral, {}), function.neutral->place);
     const DType dtype = elements_.unify(term, initial, "from", function.neutral->place);

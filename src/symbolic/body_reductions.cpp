@@ -243,6 +243,19 @@ Value BodyExpressions::within_parts(const Generators& generators, const Scope& s
     return within;
 }
 
+// Whether a term counts: by its parts of the ranges, and by the condition that is written.
+Value BodyExpressions::filter_of(const Syntax& syntax, const Generators& generators, const Scope& scope) {
+    const Value within = within_parts(generators, scope);
+    if (!syntax.filter) return within;
+    const Place& place = syntax.filter->place;
+    const Value asked = evaluate(*syntax.filter, scope);
+    if (asked.is_list())
+        operations().refuse_type(place, "a list is never a condition", "one bool", "write all(...) or any(...)");
+    const Value filter = operations().binary(ScalarOp::logical_and, within, asked, place);
+    if (!filter.is_boolean()) need_reducible("any", operations().element(filter, place), place);
+    return filter;
+}
+
 // The least row-major number of the variables where the condition holds; -1, which is no place, where it holds nowhere.
 Value BodyExpressions::first_place(const VariableList& variables, const Value& condition, const Place& place) {
     Operations& numbers = operations();
@@ -275,14 +288,7 @@ Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generator
             elements_.refuse(std::move(diagnostic));
         }
     }
-    Value filter = within_parts(generators, inner);
-    if (syntax.filter) {
-        const Value asked = evaluate(*syntax.filter, inner);
-        if (asked.is_list())
-            operations().refuse_type(syntax.filter->place, "a list is never a condition", "one bool",
-                                     "write all(...) or any(...)");
-        filter = operations().binary(ScalarOp::logical_and, filter, asked, syntax.filter->place);
-    }
+    Value filter = filter_of(syntax, generators, inner);
     Element term = operations().element(evaluate(*syntax.children[0], inner), syntax.children[0]->place);
     need_reducible(reducer, term, syntax.children[0]->place);
     if (reducer == "count") {
@@ -307,7 +313,6 @@ Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generator
     }
     bool unfiltered = filter.is_boolean() && filter.boolean();
     NodeId keep = unfiltered ? NodeId{-1} : operations().element(filter, syntax.place).node;
-    if (keep >= 0 && !is_bool(nodes_.node(keep).dtype)) need_reducible("any", Element{keep}, syntax.filter->place);
     DType type = is_argument(combiner) ? DType::int64 : elements_.dtype(term);
     NodeId node = nodes_.reduce(combiner, type, variables, term.node, keep);
     if (is_argument(combiner) && count == 0) empty_arguments_.emplace_back(node, &syntax);

@@ -191,6 +191,7 @@ TEST(BodyErrors, AnOrderIsTheValueOfALocalArray) {
               "");
     EXPECT_EQ(code_of(over_x("for c < 2:\n      let at[r < 3] = order(i < $n : x[i] * c)\n    y = x")), "");
     EXPECT_EQ(code_of(over_x("y = order(i < $n : x[i])")), "symbolic.type");
+    EXPECT_EQ(code_of(over_x("let at[r < 3] = order(i < $n if x[i] : x[i])\n    y = x")), "symbolic.dtype");
     EXPECT_EQ(code_of(over_x("let at = order(i < $n : x[i])\n    y = x")), "symbolic.type");
     EXPECT_EQ(code_of(over_x("let at[r < 3] = order(i < $n : x[i]) + 1\n    y = x")), "symbolic.type");
     EXPECT_EQ(code_of(over_x("let at[r < 3, q < 2] = order(i < $n : x[i])\n    y = x")), "symbolic.type");
