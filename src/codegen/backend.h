@@ -39,6 +39,16 @@ public:
     virtual KernelFunction function(size_t index) const = 0;
 };
 
+// Trees of which code is made, told one by one while the rest of their program is still being planned.
+class KernelWork {
+public:
+    // What is not taken is given up, and nobody waits for it.
+    virtual ~KernelWork() = default;
+    virtual void add(std::shared_ptr<const Tree> tree) = 0;
+    // Nothing more comes: code of those that are `wanted`, by when they were added. The rest as for Backend::objects.
+    virtual Result<std::vector<std::string>> take(const std::vector<size_t>& wanted, Progress* progress) = 0;
+};
+
 // Its config (ConfigSource::compile_config) says all that code follows from beside the tree: kernels are kept by it.
 class Backend : public ConfigSource {
 public:
@@ -48,6 +58,8 @@ public:
     virtual Result<std::vector<std::string>> objects(const std::vector<const Tree*>& trees, const Target& target,
                                                      int threads, Progress* progress = nullptr,
                                                      std::shared_ptr<const void> owner = nullptr) = 0;
+    // The same for trees that come one by one; the backend outlives it. By default it makes code of all of them at last.
+    virtual std::unique_ptr<KernelWork> begin(const Target& target, int threads);
     // Such code made ready to be called, in any process. The bytes are not needed afterwards.
     virtual Result<std::shared_ptr<CompiledKernels>> link(const std::vector<std::string_view>& objects) = 0;
     Result<std::shared_ptr<CompiledKernels>> compile(const std::vector<const Tree*>& trees, const Target& target,

@@ -162,9 +162,22 @@ Box box_of_read(const SystemTensor& tensor, Expr read) {
     return box;
 }
 
+// The only equation of the tensor, if it makes all of it, whatever its sizes are; else -1.
+static int32_t only_maker(const System& system, const SystemTensor& tensor) {
+    if (tensor.equations.size() != 1) return -1;
+    const Equation& equation = system.equation(tensor.equations[0]);
+    if (equation.dead) return -1;
+    for (size_t d = 0; d < tensor.shape.size(); d++) {
+        const Expr left = equation.left[d];
+        if (!left->low.same_as(0) || !(left->high + 1).same_as(tensor.shape[d])) return -1;
+    }
+    return tensor.equations[0];
+}
+
 int32_t maker_of(const System& system, Expr read) {
     const SystemTensor& tensor = system.tensor(read->tensor());
     if (tensor.equations.empty()) return -1;
+    if (const int32_t only = only_maker(system, tensor); only >= 0) return only;
     const Box reach = box_of_read(tensor, read);
     for (int32_t index : tensor.equations) {
         const Equation& equation = system.equation(index);
@@ -176,6 +189,7 @@ int32_t maker_of(const System& system, Expr read) {
 
 std::vector<int32_t> makers_of(const System& system, Expr read) {
     const SystemTensor& tensor = system.tensor(read->tensor());
+    if (const int32_t only = only_maker(system, tensor); only >= 0) return {only};
     std::vector<int32_t> result;
     const Box reach = box_of_read(tensor, read);
     const bool never = reach.is_empty();

@@ -31,15 +31,20 @@ std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::Kernel
 
 namespace {
 
-Result<std::shared_ptr<const runtime::Executable>> code_of(Result<plan::Plan> plan, Engine& engine,
-                                                           Progress* progress) {
+// Its kernels are compiled as they come.
+Result<std::shared_ptr<const runtime::Executable>> planned(const Graph& graph, Engine& engine, plan::PlanOptions options,
+                                                           const Diagnostic* instead_of) {
+    runtime::KernelCache::Coming coming(*engine.kernels, engine.target, engine.pool->threads());
+    options.kernel_made = [&](const auto& key, const auto& tree) { coming.tell(key, tree); };
+    auto plan = plan::make_plan(graph, engine.target, options);
     if (!plan) return fail(std::move(plan.error()));
+    if (instead_of) plan->notes.push_back(plan::not_fused(*instead_of));
     const plan::Numbers numbers(*plan);
     if (!engine.kernels->device() && runtime::run_bytes(*plan, numbers) > physical_memory_bytes())
         return runtime::out_of_memory(*plan, numbers);
     return guarded("inference.broken", [&] {
-        return runtime::Executable::make(std::move(*plan), *engine.kernels, *engine.pool, progress,
-                                         engine.prepared.get());
+        return runtime::Executable::make(std::move(*plan), *engine.kernels, *engine.pool, options.progress,
+                                         engine.prepared.get(), &coming);
     });
 }
 
@@ -55,15 +60,13 @@ Result<std::shared_ptr<const runtime::Executable>> compile(const Graph& graph, E
     if (auto fine = plan::check_placements(graph); !fine) return fail(std::move(fine.error()));
     if (auto fine = check_work(graph, engine.work.operations, 1, engine.work.option); !fine)
         return fail(std::move(fine.error()));
-    auto made = code_of(plan::make_plan(graph, engine.target, options), engine, options.progress);
+    auto made = planned(graph, engine, options, nullptr);
     const bool again = !made && is_mistake(made.error().front()) && (options.fuse || options.passes);
     if (!again) return made;
     plan::PlanOptions plain = options;
     plain.fuse = false;
     plain.passes = nullptr;
-    auto plan = plan::make_plan(graph, engine.target, plain);
-    if (plan) plan->notes.push_back(plan::not_fused(made.error().front()));
-    auto simpler = code_of(std::move(plan), engine, options.progress);
+    auto simpler = planned(graph, engine, plain, &made.error().front());
     return simpler ? std::move(simpler) : std::move(made);
 }
 

@@ -280,6 +280,7 @@ private:
         if (added) {
             plan_.keys.push_back(key);
             plan_.trees.push_back(std::make_shared<const schedules::Tree>(std::move(tree)));
+            if (options_.kernel_made) options_.kernel_made(key, plan_.trees.back());
         }
         return found->second;
     }

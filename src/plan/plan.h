@@ -136,6 +136,8 @@ struct PlanOptions {
     // Steps on the way, which tests break: what is done to equations before fusion (null: nothing), and to a kernel.
     std::function<void(equations::System&)> passes = [](equations::System& system) { equations::optimise(system); };
     Result<schedules::Scheduled> (*schedule)(const schedules::Kernel&, const Target&) = schedules::schedule;
+    // Told each kernel as soon as it is made, also of a plan that comes to nothing: its key and its tree.
+    std::function<void(const std::string&, const std::shared_ptr<const schedules::Tree>&)> kernel_made = {};
     Progress* progress = nullptr;  // told the stages fusion and plan, and asked whether to go on
 };
 

@@ -42,9 +42,11 @@ int64_t bytes_of(const plan::Plan& plan) {
 }  // namespace
 
 Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, KernelCache& cache, ThreadPool& pool,
-                                                           Progress* progress, PreparedStore* store) {
+                                                           Progress* progress, PreparedStore* store,
+                                                           KernelCache::Coming* coming) {
     auto executable = std::make_shared<Executable>();
-    auto kernels = cache.kernels(plan, pool.threads(), &executable->counts_, progress);
+    auto kernels = coming ? cache.kernels(plan, *coming, &executable->counts_, progress)
+                          : cache.kernels(plan, pool.threads(), &executable->counts_, progress);
     if (!kernels) return fail(std::move(kernels.error()));
     executable->device_ = cache.device();
     PreparedStore own;

@@ -26,9 +26,11 @@ class Executable {
 public:
     // Compiles and runs `prepare`, on the pool or the backend's device: the stages code, link and prepare. What `store`
     // has is not prepared again; null stands for one of its own. Constants that only `prepare` reads are given up
-    // afterwards. Code support.cancelled, and those of KernelCache::kernels and of the device.
+    // afterwards. `coming`: what was told of the plan while it was made. Code support.cancelled, and those of
+    // KernelCache::kernels and of the device.
     static Result<std::shared_ptr<const Executable>> make(plan::Plan plan, KernelCache& cache, ThreadPool& pool,
-                                                          Progress* progress = nullptr, PreparedStore* store = nullptr);
+                                                          Progress* progress = nullptr, PreparedStore* store = nullptr,
+                                                          KernelCache::Coming* coming = nullptr);
     // With what another executable of this plan has prepared, by buffer (aligned, with slack behind; only read): of a
     // backend without a device.
     static Result<std::shared_ptr<const Executable>> make_prepared(plan::Plan plan, KernelCache& cache,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -16,9 +18,10 @@ namespace heddle::runtime {
 // A kernel that this process has not, and its code: what the folder keeps, or bytes of our own.
 struct KernelCache::Missing {
     size_t place = 0;  // among the plan's trees
-    const schedules::Tree* tree = nullptr;
+    TreePointer tree;
     CompileJob job;
     std::string job_bytes;
+    size_t added = 0;                // to the work, as which
     std::optional<MappedFile> kept;  // job_bytes, then the code
     std::string made;
 
@@ -40,6 +43,59 @@ struct KernelCache::Missing {
         folder.store(cache::Kind::kernel, job_bytes, label, std::as_bytes(std::span(file)));
     }
 };
+
+struct KernelCache::Coming::State {
+    KernelCache& cache;
+    const CompileRequest request;
+    const int threads;
+    const Result<CompileConfig> config = compile_config_for(*cache.backend_, request);
+    const std::shared_ptr<cache::Folder> folder = cache.folder();
+    std::map<std::string, Missing> missing = {};  // by key
+    std::unique_ptr<codegen::KernelWork> work = {};
+    size_t added = 0;  // to the work
+
+    CompileJob job(const std::string& key) const { return {*config, key, {}}; }
+
+    Missing& add(const std::string& key, const TreePointer& tree) {
+        const auto [entry, is_new] = missing.try_emplace(key);
+        Missing& kernel = entry->second;
+        if (!is_new) return kernel;
+        kernel.tree = tree;
+        kernel.job = job(key);
+        kernel.job_bytes = canonical_bytes(kernel.job);
+        if (folder) kernel.find_in(*folder);
+        if (!kernel.kept) begin(kernel);
+        return kernel;
+    }
+
+    void begin(Missing& kernel) {
+        if (!work) work = cache.backend_->begin(request.target, threads);
+        kernel.added = added++;
+        work->add(kernel.tree);
+    }
+
+    // All of these, whatever the folder has of them.
+    void begin_again(const Wanted& kernels) {
+        work.reset();
+        added = 0;
+        for (Missing* kernel : kernels) {
+            kernel->kept.reset();
+            begin(*kernel);
+        }
+    }
+};
+
+KernelCache::Coming::Coming(KernelCache& cache, const Target& target, int threads)
+    : state_(new State{cache, {.target = target, .program = {}, .derivation = {}}, threads}) {}
+
+KernelCache::Coming::~Coming() = default;
+
+void KernelCache::Coming::tell(const std::string& key, const TreePointer& tree) {
+    if (!state_->config) return;
+    // While another program is being compiled, this one's kernels may be among those that come.
+    const std::unique_lock lock(state_->cache.mutex_, std::try_to_lock);
+    if (lock && !state_->cache.known(state_->job(key)).code) state_->add(key, tree);
+}
 
 namespace {
 
@@ -66,36 +122,39 @@ std::unexpected<Diagnostics> incomplete(const codegen::Backend& backend, std::st
 
 }  // namespace
 
-Result<void> KernelCache::compile(std::vector<Missing>& missing, const plan::Plan& plan, int threads,
-                                  Progress* progress) {
-    std::vector<const schedules::Tree*> trees;
-    std::vector<Missing*> places;
-    for (Missing& kernel : missing) {
-        if (kernel.kept) continue;
-        trees.push_back(kernel.tree);
-        places.push_back(&kernel);
+KernelCode KernelCache::known(const CompileJob& job) const {
+    const auto place = known_.find(job);
+    if (place == known_.end()) return {};
+    const Known& known = place->second;
+    return {known.code.lock(), known.index, known.function, known.code_bytes};
+}
+
+Result<void> KernelCache::compile(const Wanted& missing, Coming& coming, Progress* progress) {
+    std::vector<size_t> wanted;
+    Wanted places;
+    for (Missing* kernel : missing) {
+        if (kernel->kept) continue;
+        wanted.push_back(kernel->added);
+        places.push_back(kernel);
     }
-    const auto number = static_cast<int64_t>(trees.size());
-    if (auto wanted = begin_stage(progress, Stage::code, number); !wanted || trees.empty()) return wanted;
-    // Whatever of a cancelled one is still being made needs its trees.
-    auto owner = std::make_shared<std::vector<std::shared_ptr<const schedules::Tree>>>(plan.trees);
-    auto objects = backend_->objects(trees, plan.target, threads, progress, std::move(owner));
+    const auto number = static_cast<int64_t>(wanted.size());
+    if (auto stage = begin_stage(progress, Stage::code, number); !stage || wanted.empty()) return stage;
+    auto objects = coming.state_->work->take(wanted, progress);
     if (!objects) return fail(std::move(objects.error()));
-    if (objects->size() != trees.size())
-        return incomplete(*backend_, fmt::format("code of {} kernels", trees.size()),
+    if (objects->size() != wanted.size())
+        return incomplete(*backend_, fmt::format("code of {} kernels", wanted.size()),
                           fmt::format("of {}", objects->size()));
     for (size_t i = 0; i < places.size(); i++) places[i]->made = std::move((*objects)[i]);
     return {};
 }
 
-Result<void> KernelCache::add(const std::vector<Missing>& missing, std::vector<KernelCode>& kernels,
-                              Progress* progress) {
+Result<void> KernelCache::add(const Wanted& missing, std::vector<KernelCode>& kernels, Progress* progress) {
     const auto number = static_cast<int64_t>(missing.size());
     if (auto wanted = begin_stage(progress, Stage::link, number); !wanted || missing.empty()) return wanted;
     std::vector<std::string_view> objects;
     int64_t bytes = 0;
-    for (const Missing& kernel : missing) {
-        objects.push_back(kernel.code());
+    for (const Missing* kernel : missing) {
+        objects.push_back(kernel->code());
         bytes += static_cast<int64_t>(objects.back().size());
     }
     auto code = backend_->link(objects);
@@ -107,8 +166,8 @@ Result<void> KernelCache::add(const std::vector<Missing>& missing, std::vector<K
     std::erase_if(known_, [](const auto& kernel) { return kernel.second.code.expired(); });
     for (size_t i = 0; i < missing.size(); i++) {
         const KernelCode kernel{*code, i, (*code)->function(i), bytes};
-        kernels[missing[i].place] = kernel;
-        known_.insert_or_assign(missing[i].job, Known{*code, i, kernel.function, bytes});
+        kernels[missing[i]->place] = kernel;
+        known_.insert_or_assign(missing[i]->job, Known{*code, i, kernel.function, bytes});
     }
     return {};
 }
@@ -118,55 +177,44 @@ void KernelCache::make_way(const plan::Plan& plan) {
     if (plan.prepared_bytes() > little) backend_->rest();
 }
 
-Result<void> KernelCache::make(std::vector<Missing>& missing, const plan::Plan& plan, int threads,
-                               std::vector<KernelCode>& kernels, KernelCounts* counts, Progress* progress) {
-    if (auto made = compile(missing, plan, threads, progress); !made) return made;
+Result<void> KernelCache::make(const Wanted& missing, Coming& coming, std::vector<KernelCode>& kernels,
+                               KernelCounts* counts, Progress* progress) {
+    if (auto made = compile(missing, coming, progress); !made) return made;
     auto added = add(missing, kernels, progress);
     if (added || is_cancelled_error(added.error()) || counts->loaded == 0) return added;
     // Kept by a build that made no code of it.
-    for (Missing& kernel : missing) kernel.kept.reset();
+    coming.state_->begin_again(missing);
     *counts = {.compiled = static_cast<int64_t>(missing.size())};
-    if (auto made = compile(missing, plan, threads, progress); !made) return made;
+    if (auto made = compile(missing, coming, progress); !made) return made;
     return add(missing, kernels, progress);
 }
 
-Result<PlanKernels> KernelCache::kernels(const plan::Plan& plan, int threads, KernelCounts* counts,
+Result<PlanKernels> KernelCache::kernels(const plan::Plan& plan, Coming& coming, KernelCounts* counts,
                                          Progress* progress) {
     constexpr std::chrono::milliseconds patience{10};
     std::unique_lock lock(mutex_, std::defer_lock);
     while (!lock.try_lock_for(patience)) {
         if (is_cancelled(progress)) return cancelled();
     }
-    const CompileRequest request{.target = plan.target, .program = {}, .derivation = {}};
-    auto config = compile_config_for(*backend_, request);
-    if (!config) return fail(std::move(config.error()));
-    const auto folder = this->folder();
-    PlanKernels found{std::vector<KernelCode>(plan.trees.size()), *config};
-    std::vector<Missing> missing;
-    CompileJob job{std::move(*config), {}, {}};
+    Coming::State& state = *coming.state_;
+    if (!state.config) return fail(state.config.error());
+    PlanKernels found{std::vector<KernelCode>(plan.trees.size()), *state.config};
+    Wanted missing;
     for (size_t i = 0; i < plan.trees.size(); i++) {
-        job.program = plan.keys[i];
-        if (const auto place = known_.find(job); place != known_.end()) {
-            const Known& known = place->second;
-            found.kernels[i] = {known.code.lock(), known.index, known.function, known.code_bytes};
-        }
+        found.kernels[i] = known(state.job(plan.keys[i]));
         if (found.kernels[i].code) continue;
-        missing.push_back({.place = i,
-                           .tree = plan.trees[i].get(),
-                           .job = job,
-                           .job_bytes = canonical_bytes(job),
-                           .kept = {},
-                           .made = {}});
-        if (folder) missing.back().find_in(*folder);
-        (missing.back().kept ? counts->loaded : counts->compiled)++;
+        Missing& kernel = state.add(plan.keys[i], plan.trees[i]);
+        kernel.place = i;
+        missing.push_back(&kernel);
+        (kernel.kept ? counts->loaded : counts->compiled)++;
     }
-    if (auto made = make(missing, plan, threads, found.kernels, counts, progress); !made)
+    if (auto made = make(missing, coming, found.kernels, counts, progress); !made)
         return fail(std::move(made.error()));
-    const auto after = compile_config_for(*backend_, request);
+    const auto after = compile_config_for(*backend_, state.request);
     if (!after) return fail(after.error());
     if (auto same = check_same_config(found.config, *after); !same) return fail(std::move(same.error()));
-    for (const Missing& kernel : missing) {
-        if (folder && !kernel.kept) kernel.store_in(*folder, label_of(plan, kernel.tree));
+    for (const Missing* kernel : missing) {
+        if (state.folder && !kernel->kept) kernel->store_in(*state.folder, label_of(plan, kernel->tree.get()));
     }
     return found;
 }

@@ -42,6 +42,7 @@ struct PlanKernels {
 // with a folder it is kept for later plans, and other processes, too.
 class KernelCache {
 public:
+    using TreePointer = std::shared_ptr<const schedules::Tree>;
     // The hash finds a job's place only: equal hashes of different jobs cost time, never a wrong kernel.
     using JobHash = uint64_t (*)(const CompileJob& job);
     explicit KernelCache(std::shared_ptr<codegen::Backend> backend, std::shared_ptr<cache::Folder> folder = nullptr,
@@ -55,10 +56,32 @@ public:
     std::shared_ptr<cache::Folder> folder() const { return folder_; }
     void use_folder(std::shared_ptr<cache::Folder> folder) { folder_ = std::move(folder); }
 
+    // Kernels of a plan that is still being made: code of those that are new is made meanwhile. The cache outlives it.
+    class Coming {
+    public:
+        Coming(KernelCache& cache, const Target& target, int threads);
+        ~Coming();
+        Coming(const Coming&) = delete;
+        Coming& operator=(const Coming&) = delete;
+        // A kernel of the plan, by one thread.
+        void tell(const std::string& key, const TreePointer& tree);
+
+    private:
+        friend KernelCache;
+        struct State;
+        std::unique_ptr<State> state_;
+    };
+
     // Of all trees of the plan; `counts`: those that were not known. Nothing is kept of what is cancelled. Codes of
     // compile_config_for, of the backend; backends.config_mismatch: while it compiled, the backend's config changed;
     // backends.incomplete: it has left out kernels, or functions for them, and has no device.
     Result<PlanKernels> kernels(const plan::Plan& plan, int threads, KernelCounts* counts,
+                                Progress* progress = nullptr) {
+        Coming coming(*this, plan.target, threads);
+        return kernels(plan, coming, counts, progress);
+    }
+    // What has been told of them is not begun again.
+    Result<PlanKernels> kernels(const plan::Plan& plan, Coming& coming, KernelCounts* counts,
                                 Progress* progress = nullptr);
 
     // Until no thread is at work on what was cancelled: before a process ends.
@@ -68,10 +91,12 @@ public:
 
 private:
     struct Missing;
-    Result<void> compile(std::vector<Missing>& missing, const plan::Plan& plan, int threads, Progress* progress);
-    Result<void> add(const std::vector<Missing>& missing, std::vector<KernelCode>& kernels, Progress* progress);
-    Result<void> make(std::vector<Missing>& missing, const plan::Plan& plan, int threads,
-                      std::vector<KernelCode>& kernels, KernelCounts* counts, Progress* progress);
+    using Wanted = std::vector<Missing*>;  // of a plan, by their places
+    KernelCode known(const CompileJob& job) const;
+    Result<void> compile(const Wanted& missing, Coming& coming, Progress* progress);
+    Result<void> add(const Wanted& missing, std::vector<KernelCode>& kernels, Progress* progress);
+    Result<void> make(const Wanted& missing, Coming& coming, std::vector<KernelCode>& kernels, KernelCounts* counts,
+                      Progress* progress);
 
     std::shared_ptr<codegen::Backend> backend_;
     std::atomic<std::shared_ptr<cache::Folder>> folder_;

@@ -301,9 +301,12 @@ OriginPointer Origin::of_name(const std::string& name) {
 }
 
 OriginPointer Origin::of_constant(int64_t value) {
+    thread_local std::unordered_map<int64_t, OriginPointer> known;  // the same are asked for again and again
+    OriginPointer& result = known[value];
+    if (result) return result;
     Origin origin;
     origin.constant_ = value;
-    return Table::kept(std::move(origin));
+    return result = Table::kept(std::move(origin));
 }
 
 OriginPointer Origin::of(Kind operation, OriginPointer a, OriginPointer b) {

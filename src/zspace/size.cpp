@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
 
 #include "zspace/checked.h"
 #include "zspace/interval.h"
+#include "zspace/size_class.h"
 #include "zspace/size_facts.h"
 
 namespace heddle {
@@ -26,9 +28,20 @@ int64_t wrapped(int64_t a, int64_t b, Operation operation) {
     return static_cast<int64_t>(operation(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
 }
 
-// What this thread has last given to each name: near enough to tell its class.
-std::map<std::string, int64_t>& last_numbers() {
-    thread_local std::map<std::string, int64_t> numbers;
+// What this thread has last given to each name, near enough to tell its class, and what follows from their classes.
+struct LastNumbers {
+    std::map<std::string, int64_t> numbers;
+    std::unordered_map<OriginPointer, bool> decided;
+
+    void give(const std::string& name, int64_t value) {
+        const auto [entry, is_new] = numbers.try_emplace(name, value);
+        if (is_new || size_class(entry->second).least != size_class(value).least) decided.clear();
+        entry->second = value;
+    }
+};
+
+LastNumbers& last_numbers() {
+    thread_local LastNumbers numbers;
     return numbers;
 }
 
@@ -37,8 +50,13 @@ std::map<std::string, int64_t>& last_numbers() {
 bool is_decided_by_class(const Size& a, const Size& b) {
     if (!RecordingFacts::is_on() || is_limit(a) || is_limit(b)) return false;
     const OriginPointer difference = Origin::of(Origin::Kind::subtract, origin_of(a), origin_of(b));
-    const Interval ends = difference->within_class(last_numbers());
-    return (ends.known_low() && ends.low.number() >= 0) || (ends.known_high() && ends.high.number() <= 0);
+    LastNumbers& last = last_numbers();
+    const auto [known, is_new] = last.decided.try_emplace(difference, false);
+    if (is_new) {
+        const Interval ends = difference->within_class(last.numbers);
+        known->second = (ends.known_low() && ends.low.number() >= 0) || (ends.known_high() && ends.high.number() <= 0);
+    }
+    return known->second;
 }
 
 Size with_value(int64_t value, Origin::Kind operation, const Size& a, const Size& b) {
@@ -98,7 +116,7 @@ std::vector<int64_t> numbers_of(std::span<const Size> sizes) {
 }
 
 Size named_size(const std::string& name, int64_t value) {
-    last_numbers()[name] = value;
+    last_numbers().give(name, value);
     return {value, Origin::of_name(name)};
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include "backends/llvm/llvm_backend.h"
 #include "frontends/onnx/import.h"
 #include "helpers/library.h"
 #include "inference/program_cache.h"
@@ -95,6 +96,45 @@ TEST(MakingAProgram, IsToldStageByStage) {
         ASSERT_TRUE(programs.run("", inputs_of(6), specialise, &again));
         EXPECT_TRUE(again.states.empty());
     }
+}
+
+// Kernels come to the backend while the plan is still being made, each once.
+TEST(MakingAProgram, BeginsWithCodeBeforeThePlanIsDone) {
+    struct Told : Progress {
+        std::atomic<Stage> stage = Stage::load;
+        void told(const State& state) override { stage = state.stage; }
+    } progress;
+    struct Watched : backends::LlvmBackend {
+        struct Work : codegen::KernelWork {
+            std::unique_ptr<codegen::KernelWork> work;
+            Watched& watched;
+            Work(std::unique_ptr<codegen::KernelWork> work, Watched& watched)
+                : work(std::move(work)), watched(watched) {}
+            void add(std::shared_ptr<const schedules::Tree> tree) override {
+                if (*watched.stage == Stage::plan) watched.early++;
+                watched.all++;
+                work->add(std::move(tree));
+            }
+            Result<std::vector<std::string>> take(const std::vector<size_t>& wanted, Progress* progress) override {
+                return work->take(wanted, progress);
+            }
+        };
+        const std::atomic<Stage>* stage = nullptr;
+        int64_t early = 0, all = 0;
+        std::unique_ptr<codegen::KernelWork> begin(const Target& target, int threads) override {
+            return std::make_unique<Work>(backends::LlvmBackend::begin(target, threads), *this);
+        }
+    };
+    const auto backend = std::make_shared<Watched>();
+    backend->stage = &progress.stage;
+    const auto engine = make_engine(2, make_kernel_cache(nullptr, backend));
+    const auto graph = specialise(inputs_of(6), nullptr);
+    ASSERT_TRUE(graph);
+    const auto made = compile(*graph, *engine, {.progress = &progress});
+    ASSERT_TRUE(made) << render(made.error());
+    EXPECT_EQ(backend->early, (*made)->kernels().compiled);
+    EXPECT_EQ(backend->all, backend->early);
+    EXPECT_GT(backend->early, 1);
 }
 
 // What the stages count is what comes out.

@@ -141,6 +141,9 @@ public:
         if (made && !compiles_) made->pop_back();
         return made;
     }
+    std::unique_ptr<codegen::KernelWork> begin(const Target& target, int threads) override {
+        return Backend::begin(target, threads);
+    }
     Result<std::shared_ptr<codegen::CompiledKernels>> link(const std::vector<std::string_view>&) override {
         struct None : codegen::CompiledKernels {
             codegen::KernelFunction function(size_t) const override { return nullptr; }

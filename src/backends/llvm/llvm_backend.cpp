@@ -2,7 +2,6 @@
 
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
-#include <llvm/IR/OptBisect.h>
 #include <llvm/IR/PassInstrumentation.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/MCSubtargetInfo.h>
@@ -23,10 +22,7 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
-#include <condition_variable>
-#include <exception>
 #include <functional>
 #include <mutex>
 #include <numeric>
@@ -35,6 +31,7 @@
 #include <fmt/format.h>
 
 #include "backends/llvm/addresses.h"
+#include "backends/llvm/code_work.h"
 #include "backends/llvm/image.h"
 #include "backends/llvm/lane_masks.h"
 #include "backends/llvm/llvm_code.h"
@@ -155,18 +152,6 @@ Result<std::unique_ptr<llvm::TargetMachine>> target_machine(const Target& target
     return machine;
 }
 
-// Whether code is wanted still. LLVM asks before each pass that it can do without; what comes out then is no code.
-class Gate : public llvm::OptPassGate {
-public:
-    void close() { open_.store(false, std::memory_order_relaxed); }
-    bool is_open() const { return open_.load(std::memory_order_relaxed); }
-    bool shouldRunPass(llvm::StringRef, llvm::StringRef) override { return is_open(); }
-    bool isEnabled() const override { return true; }
-
-private:
-    std::atomic<bool> open_ = true;
-};
-
 // The short pipeline: no vectoriser, no unrolling, nothing that undoes the schedule. Nor LLVM's combining of instructions, which
 // rewrites comparisons and choices of floats: it took max(0, |x|) for max(0, x), changed the sign of zeros, and called functions
 // for halves (tests/exact).
@@ -248,96 +233,32 @@ Result<std::string> generate(const Tree& tree, const std::string& name, llvm::Ta
     return std::string(code.str());
 }
 
-// What a kernel's code is called in its object file; an image is what is made of it for this process.
-struct Form {
-    std::vector<std::string> names;  // by tree; none: an image each
+// What a kernel's code is called in its object file, by tree; none: an image is made of it, for this process.
+using Names = std::vector<std::string>;
 
-    Result<std::string> make(size_t i, const Tree& tree, llvm::TargetMachine& machine, Gate& gate) const {
-        const std::string name = names.empty() ? kernel_name : names[i];
-        auto object = generate(tree, name, machine, llvm::CodeGenFileType::ObjectFile, gate);
-        return object && names.empty() ? image_of(*object, name) : object;
-    }
-};
+std::function<CodeWork::Maker(Gate&)> maker(const Target& target, Names names) {
+    return [target, names = std::move(names)](Gate& gate) -> CodeWork::Maker {
+        auto made = target_machine(target);
+        auto machine = std::make_shared<decltype(made)>(std::move(made));
+        return [machine, names, &gate](size_t place, const Tree& tree) -> Result<std::string> {
+            if (!*machine) return fail(machine->error());
+            const std::string name = names.empty() ? kernel_name : names[place];
+            auto object = generate(tree, name, ***machine, llvm::CodeGenFileType::ObjectFile, gate);
+            return object && names.empty() ? image_of(*object, name) : object;
+        };
+    };
+}
 
-// Kernels that some threads take in turn, while another may wait for them, and not to the end.
-class Work {
-public:
-    Work(const std::vector<const Tree*>& trees, Form form, const Target& target, std::shared_ptr<const void> owner)
-        : trees_(trees),
-          form_(std::move(form)),
-          target_(target),
-          owner_(std::move(owner)),
-          made_(trees.size()),
-          order_(trees.size()) {
-        std::iota(order_.begin(), order_.end(), size_t{0});
-        std::ranges::stable_sort(order_, std::greater(), [&](size_t i) { return trees_[i]->expressions.size(); });
-    }
-
-    bool is_wanted() const { return gate_.is_open(); }
-
-    void run() {
-        auto machine = target_machine(target_);
-        for (size_t next = next_++; next < order_.size() && gate_.is_open(); next = next_++) {
-            const size_t i = order_[next];
-            made_[i] = machine ? code_for(i, **machine) : fail(machine.error());
-            std::lock_guard lock(mutex_);
-            done_++;
-            changed_.notify_one();
-        }
-    }
-
-    // Tells what is done until all is, or nothing more is wanted.
-    void wait(Progress& progress) {
-        constexpr std::chrono::milliseconds patience{10};
-        for (size_t told = 0; told < trees_.size() && gate_.is_open();) {
-            size_t done = 0;
-            {
-                std::unique_lock lock(mutex_);
-                changed_.wait_for(lock, patience, [&] { return done_ > told; });
-                done = done_;
-            }
-            if (done > told) progress.step(static_cast<int64_t>(done - told));
-            told = done;
-            if (progress.is_cancelled()) gate_.close();
-        }
-    }
-
-    Result<std::vector<std::string>> take() {
-        if (!gate_.is_open()) return cancelled();
-        if (thrown_) std::rethrow_exception(thrown_);
-        std::vector<std::string> objects;
-        for (Result<std::string>& object : made_) {
-            if (!object) return fail(std::move(object.error()));
-            objects.push_back(std::move(*object));
-        }
-        return objects;
-    }
-
-private:
-    // What is thrown is for who takes the code, not for a thread of ours.
-    Result<std::string> code_for(size_t i, llvm::TargetMachine& machine) {
-        try {
-            return form_.make(i, *trees_[i], machine, gate_);
-        } catch (...) {
-            std::lock_guard lock(mutex_);
-            if (!thrown_) thrown_ = std::current_exception();
-        }
-        return std::string();
-    }
-
-    const std::vector<const Tree*> trees_;
-    const Form form_;
-    const Target target_;
-    const std::shared_ptr<const void> owner_;
-    std::vector<Result<std::string>> made_;
-    std::vector<size_t> order_;  // the greatest first, so that no thread waits long for another at the end
-    std::exception_ptr thrown_;
-    Gate gate_;
-    std::atomic<size_t> next_ = 0;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    size_t done_ = 0;
-};
+// Of trees that its owner, if any, keeps alive.
+std::shared_ptr<CodeWork> work_on(const std::vector<const Tree*>& trees, const Target& target, Names names,
+                                  const std::shared_ptr<const void>& owner) {
+    auto work = std::make_shared<CodeWork>(maker(target, std::move(names)));
+    std::vector<size_t> all(trees.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    for (const Tree* tree : trees) work->add(CodeWork::TreePointer(owner, tree));
+    work->close(std::move(all));
+    return work;
+}
 
 }  // namespace
 
@@ -350,27 +271,76 @@ Result<CompileConfig> LlvmBackend::compile_config(const CompileRequest& request)
     return config;
 }
 
-Result<std::vector<std::string>> LlvmBackend::objects(const std::vector<const Tree*>& trees, const Target& target,
-                                                      int threads, Progress* progress,
-                                                      std::shared_ptr<const void> owner) {
-    settle();
-    const bool may_leave = owner != nullptr;
-    const auto work = std::make_shared<Work>(trees, Form{}, target, std::move(owner));
-    const size_t most = std::min(trees.size(), static_cast<size_t>(std::max(threads, 1)));
-    std::vector<std::thread> workers;
-    // This thread works too where it need not tell anybody.
-    for (size_t t = progress ? 0 : 1; t < most; t++) workers.emplace_back([work] { work->run(); });
+namespace {
+
+// Of closed work: by these threads, more where there are fewer than `most`, and this one unless it has to tell of it.
+// They are left in `workers` where `may_leave`, and nothing is wanted any more.
+Result<std::vector<std::string>> finish(const std::shared_ptr<CodeWork>& work, std::vector<std::thread>& workers,
+                                        size_t most, Progress* progress, bool may_leave) {
+    while (workers.size() + (progress ? 0 : 1) < most) workers.emplace_back([work] { work->run(); });
     if (progress)
         work->wait(*progress);
     else
         work->run();
-    if (may_leave && !work->is_wanted()) {
-        std::lock_guard lock(mutex_);
-        std::ranges::move(workers, std::back_inserter(leaving_));
-        return cancelled();
-    }
+    if (may_leave && !work->is_wanted()) return cancelled();
     for (std::thread& worker : workers) worker.join();
+    workers.clear();
     return work->take();
+}
+
+size_t threads_for(size_t trees, int threads) { return std::min(trees, static_cast<size_t>(std::max(threads, 1))); }
+
+}  // namespace
+
+// What comes while a program is planned has all threads but that which plans.
+class LlvmBackend::ComingWork : public codegen::KernelWork {
+public:
+    ComingWork(LlvmBackend& backend, const Target& target, int threads)
+        : backend_(backend), threads_(threads), work_(std::make_shared<CodeWork>(maker(target, {}))) {}
+
+    void add(std::shared_ptr<const Tree> tree) override {
+        work_->add(std::move(tree));
+        if (static_cast<int>(workers_.size()) + 1 < threads_) workers_.emplace_back([work = work_] { work->run(); });
+    }
+
+    Result<std::vector<std::string>> take(const std::vector<size_t>& wanted, Progress* progress) override {
+        work_->close(wanted);
+        backend_.settle();
+        return finish(work_, workers_, threads_for(wanted.size(), threads_), progress, true);
+    }
+
+    ~ComingWork() override {
+        work_->give_up();
+        backend_.leave(workers_);
+    }
+
+private:
+    LlvmBackend& backend_;
+    const int threads_;
+    const std::shared_ptr<CodeWork> work_;
+    std::vector<std::thread> workers_;
+};
+
+std::unique_ptr<codegen::KernelWork> LlvmBackend::begin(const Target& target, int threads) {
+    return std::make_unique<ComingWork>(*this, target, threads);
+}
+
+Result<std::vector<std::string>> LlvmBackend::objects(const std::vector<const Tree*>& trees, const Target& target,
+                                                      int threads, Progress* progress,
+                                                      std::shared_ptr<const void> owner) {
+    settle();
+    std::vector<std::thread> workers;
+    const bool may_leave = owner != nullptr;
+    auto made =
+        finish(work_on(trees, target, {}, owner), workers, threads_for(trees.size(), threads), progress, may_leave);
+    leave(workers);
+    return made;
+}
+
+void LlvmBackend::leave(std::vector<std::thread>& workers) {
+    std::lock_guard lock(mutex_);
+    std::ranges::move(workers, std::back_inserter(leaving_));
+    workers.clear();
 }
 
 void LlvmBackend::settle() {
@@ -393,15 +363,8 @@ Result<std::vector<std::string>> object_files(const std::vector<const Tree*>& tr
                                               Progress* progress) {
     assert(names.size() == trees.size());
     if (trees.empty()) return std::vector<std::string>();
-    Work work(trees, Form{names}, target, nullptr);
     std::vector<std::thread> workers;
-    for (int t = progress ? 0 : 1; t < threads; t++) workers.emplace_back([&] { work.run(); });
-    if (progress)
-        work.wait(*progress);
-    else
-        work.run();
-    for (std::thread& worker : workers) worker.join();
-    return work.take();
+    return finish(work_on(trees, target, names, nullptr), workers, threads_for(trees.size(), threads), progress, false);
 }
 
 Result<std::string> LlvmBackend::source(const Tree& tree, const Target& target) {

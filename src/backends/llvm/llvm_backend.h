@@ -25,6 +25,7 @@ public:
     Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target& target,
                                              int threads, Progress* progress = nullptr,
                                              std::shared_ptr<const void> owner = nullptr) override;
+    std::unique_ptr<codegen::KernelWork> begin(const Target& target, int threads) override;
     Result<std::shared_ptr<codegen::CompiledKernels>> link(const std::vector<std::string_view>& objects) override;
     // The assembly text.
     Result<std::string> source(const schedules::Tree& tree, const Target& target) override;
@@ -34,6 +35,9 @@ public:
     ~LlvmBackend() override { settle(); }
 
 private:
+    class ComingWork;
+    void leave(std::vector<std::thread>& workers);
+
     std::mutex mutex_;
     std::vector<std::thread> leaving_;  // at work on what was cancelled
 };
