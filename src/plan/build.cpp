@@ -11,6 +11,7 @@
 #include "plan/growth.h"
 #include "plan/kernel_former.h"
 #include "plan/memory.h"
+#include "plan/scheduled_kernels.h"
 #include "support/progress.h"
 
 namespace heddle::plan {
@@ -306,11 +307,12 @@ private:
             if (!buffer) return fail(std::move(buffer.error()));
             packed.push_back(*buffer);
         }
+        const std::shared_ptr<const schedules::Tree> tree = plan_.trees[static_cast<size_t>(scheduled->tree)];
         for (size_t i = 0; i < scheduled->buffers.size(); i++) {
             const auto& source = scheduled->buffers[i];
             placed.launch.buffers.push_back(source.packing >= 0 ? packed[static_cast<size_t>(source.packing)]
                                             : source.elements >= 0
-                                                ? own_buffer(scheduled->tree.memories[i], source.elements, memory)
+                                                ? own_buffer(tree->memories[i], source.elements, memory)
                                                 : sources[static_cast<size_t>(source.tensor)]);
         }
         placed.launch.name = std::move(name);
@@ -319,7 +321,7 @@ private:
         placed.launch.rounds = scheduled->launch.rounds;
         placed.launch.scratch_bytes = scheduled->launch.scratch_bytes;
         placed.launch.layout = layout;
-        placed.launch.tree = tree_index(std::move(scheduled->tree));
+        placed.launch.tree = scheduled->tree;
         return placed;
     }
 
@@ -339,11 +341,19 @@ private:
     }
 
     // Outputs that the kernel may not make where its inputs lie are made elsewhere.
-    Result<schedules::Scheduled> schedule(schedules::Kernel& kernel, const std::vector<int32_t>& sources) {
+    Result<ScheduledKernel> schedule(schedules::Kernel& kernel, const std::vector<int32_t>& sources) {
         for (;;) {
-            auto made = schedule_in_place(kernel, pairs_of(sources), target_, options_.schedule);
+            const std::vector<InPlacePair> pairs = pairs_of(sources);
+            if (const ScheduledKernel* known = pairs.empty() ? scheduled_.find(kernel) : nullptr) return *known;
+            auto made = schedule_in_place(kernel, pairs, target_, options_.schedule);
             if (!made) return fail(std::move(made.error()));
-            if (!made->wrong) return std::move(made->scheduled);
+            if (!made->wrong) {
+                schedules::Scheduled& s = made->scheduled;
+                ScheduledKernel scheduled{tree_index(std::move(s.tree)), std::move(s.launch), std::move(s.buffers),
+                                          std::move(s.packings)};
+                if (pairs.empty()) scheduled_.add(std::move(kernel), scheduled);
+                return scheduled;
+            }
             Buffer& elsewhere = plan_.buffers[static_cast<size_t>(sources[static_cast<size_t>(made->wrong->output)])];
             std::erase_if(output_of_, [&](const auto& direct) { return direct.second == elsewhere.index; });
             elsewhere.kind = Buffer::Kind::workspace;
@@ -576,6 +586,7 @@ private:
     std::set<TensorIndex> in_place_;                  // what does
     std::map<std::pair<int32_t, std::string>, int32_t> packed_;
     std::map<std::string, int32_t> tree_of_;
+    ScheduledKernels scheduled_;
     Plan plan_;
 };
 

@@ -247,7 +247,7 @@ TEST(PlanText, each_error_has_its_place) {
         {"row-major", "order 0 0", "plan.broken", "  buffer 0"},
         {"float32[37, 40]", "float32[40, 37]", "plan.broken", "  buffer 0"},
         {" bytes row-major", " bytes row-major margins 1: 4611686018427387904 1", "plan.broken", "  buffer 1"},
-        {"kernel 0 tasks", "kernel 77 tasks", "plan.broken", "  prepare"},
+        {"kernel 1 tasks", "kernel 77 tasks", "plan.broken", "  prepare"},
         {" buffers 0 ", " buffers 99 ", "plan.broken", "  run 0"},
         {" buffers 0 ", " buffers 0 0 ", "plan.broken", "  run 0"},
         {"batches 0..", "batches 1..", "plan.broken", "  run 0"},
