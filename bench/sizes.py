@@ -2,8 +2,10 @@
 Heddle beside ONNX Runtime and OpenVINO, in turn, each in a process of its own.
 
 Each size runs once, new, and then some times again: what the new one took beyond the median of the others is what a new size
-costs. Prints the median, the 9th tenth and the greatest cost, how many sizes cost over 5 ms (what was planned or compiled), and
-the resident memory after all sizes beside that after the largest one alone. Writes bench/results/sizes.json.
+costs. In the end each comes back once: what it costs then is no plan, but what any other size leaves behind in caches. Prints
+the median, the 9th tenth and the greatest cost, how many sizes cost over 5 ms (what was planned or compiled), the median of
+those that came back, and the resident memory after all sizes beside that after the largest one alone. Writes
+bench/results/sizes.json.
 
     python bench/sizes.py [--threads 2] [--rounds 1] [--sizes 50] [--quick] [minilm|text-detector...]
 """
@@ -95,7 +97,12 @@ def visit(engine, model, path, threads, count):
         again = statistics.median(milliseconds(run, feeds) for _ in range(AGAIN))
         costs.append(new - again)
         runs.append(again)
-    print(json.dumps({"costs_ms": costs, "runs_ms": runs, "bytes": run_peer.resident("VmRSS") - before}))
+    bytes_after = run_peer.resident("VmRSS") - before
+    back = []
+    for size, again in zip(sizes, runs):
+        feeds = inputs(*size)
+        back.append(milliseconds(run, feeds) - again)
+    print(json.dumps({"costs_ms": costs, "back_ms": back, "runs_ms": runs, "bytes": bytes_after}))
 
 
 def visited(engine, model, path, threads, count):
@@ -110,6 +117,7 @@ def row_of(rounds, alone):
     """The first size of a process is its start."""
     costs = sorted(cost for row in rounds for cost in row["costs_ms"][1:])
     return {"median_ms": statistics.median(costs), "nine_tenths_ms": costs[int(0.9 * (len(costs) - 1))], "most_ms": costs[-1],
+            "back_ms": statistics.median(cost for row in rounds for cost in row["back_ms"]),
             "planned": sum(cost > PLANNED_MS for cost in costs) / len(rounds),
             "run_ms": statistics.median(run for row in rounds for run in row["runs_ms"]),
             "bytes": statistics.median(row["bytes"] for row in rounds), "largest_alone_bytes": alone["bytes"]}
@@ -144,7 +152,7 @@ def main():
                 continue
             row = rows[engine]
             print(f"{model:14} {engine:12} run {row['run_ms']:8.2f}   a new size: median {row['median_ms']:7.2f}, 9 of 10 below "
-                  f"{row['nine_tenths_ms']:7.2f}, most {row['most_ms']:7.1f} ms, over {PLANNED_MS} ms {row['planned']:.0f}   memory "
+                  f"{row['nine_tenths_ms']:7.2f}, most {row['most_ms']:7.1f} ms, over {PLANNED_MS} ms {row['planned']:.0f}   one that comes back {row['back_ms']:6.2f}   memory "
                   f"{row['bytes'] / 1e6:5.0f} MB, of the largest alone {row['bytes'] / row['largest_alone_bytes']:.2f}", flush=True)
     print(f"wrote {reports.shown(reports.write(options, 'sizes.json', report))}")
 
