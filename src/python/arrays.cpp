@@ -70,9 +70,17 @@ std::string described(nb::handle object) {
             .params = {{"input", name}}}});
 }
 
+// NumPy numbers its own types from 0 and others' from 256 on. What they are called is a text that it makes in Python, which took
+// half the time of a small program.
+bool is_numpy_type(nb::handle dtype) {
+    int number = 0;
+    return nb::try_cast(nb::getattr(dtype, "num", nb::none()), number) && number < 256;
+}
+
 // The type of an array of ml_dtypes.
 const DTypeInfo* foreign_type(nb::handle object) {
-    if (!nb::hasattr(object, "dtype") || !nb::hasattr(object, "view")) return nullptr;
+    const nb::object dtype = nb::getattr(object, "dtype", nb::none());
+    if (dtype.is_none() || is_numpy_type(dtype) || !nb::hasattr(object, "view")) return nullptr;
     const std::string text = dtype_text(object);
     auto found = std::ranges::find_if(
         all_dtypes(), [&](const DTypeInfo& type) { return is_foreign(type) && foreign_name(type) == text; });
