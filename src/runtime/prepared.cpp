@@ -112,6 +112,7 @@ public:
         while (choose()) {
         }
         find_last();
+        find_places();
     }
 
     Result<std::vector<Block>> run(const std::vector<KernelCode>& kernels, ThreadPool& pool, Progress* progress) {
@@ -190,6 +191,20 @@ private:
         }
     }
 
+    // What is kept lies side by side, in large pages of the system: buffers of their own would end in small ones, or lie in them
+    // whole. Measured, Granite Rapids, one core, products of one row with 390 MB of weights of 2 to 50 MB: 13.5 GB/s, so 18.6.
+    void find_places() {
+        if (device_) return;
+        size_t end = 0;
+        for (size_t b = 0; b < blocks_.size(); b++) {
+            if (!is_prepared(b) || !is_kept(b) || blocks_[b]) continue;
+            place_.emplace(b, end);
+            const auto bytes = static_cast<size_t>(plan_.buffers[b].bytes.number());
+            end += (bytes + 2 * buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+        }
+        if (end > 0) together_ = allocate_buffer(end);  // if there is so much in one piece
+    }
+
     Result<void> allocate(const plan::Batch& batch) {
         for (const Launch& launch : batch) {
             for (int32_t b : launch.buffers) {
@@ -203,7 +218,10 @@ private:
     Result<void> allocate(size_t b) {
         const int64_t bytes = plan_.buffers[b].bytes;
         if (blocks_[b]) return {};
-        blocks_[b] = allocate_on(device_, bytes);
+        if (const auto place = place_.find(b); together_ && place != place_.end())
+            blocks_[b] = Block(together_, together_.get() + place->second);
+        else
+            blocks_[b] = allocate_on(device_, bytes);
         if (!blocks_[b]) return out_of_memory(bytes);
         if (!is_constant(b)) return {};
         const TensorData& constant = *plan_.buffers[b].constant;
@@ -227,6 +245,8 @@ private:
     std::vector<Block> blocks_;
     std::vector<plan::Batch> batches_;  // as the plan's, without launches whose results are there
     std::vector<size_t> last_;
+    Block together_;                  // null: each has memory of its own
+    std::map<size_t, size_t> place_;  // in it, by buffer
 };
 
 }  // namespace

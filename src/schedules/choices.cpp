@@ -1,6 +1,7 @@
 #include "schedules/choices.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "schedules/chooser.h"
@@ -44,16 +45,29 @@ void Chooser::choose_order() {
 }
 
 void Chooser::choose_prefetch() {
-    if (group_.packed.empty() || group_.rows < 0 || !group_.contraction || target_.has_workgroups()) return;
-    int64_t rows = rows_sharing(group_.packed[0].read, group_.lanes),
-            bytes_of_panel = target_.vector_bytes * group_.vectors;
+    if (group_.packed.empty() || target_.has_workgroups() || (group_.rows >= 0 && !group_.contraction)) return;
+    const int64_t rows = group_.rows < 0 ? 1 : rows_sharing(group_.packed[0].read, group_.lanes);
+    const int64_t bytes_of_step = target_.vector_bytes * group_.vectors;
+    int64_t bytes_of_panel = bytes_of_step;
     for (AxisId axis : group_.reduced) bytes_of_panel *= std::min<int64_t>(hint(axis), 1 << 16);
-    int64_t panels = (hint(group_.lanes) + group_.vectors * group_.width - 1) / (group_.vectors * group_.width);
-    bool large = bytes_of_panel * panels > choice_numbers::kept_in_l2(target_);
-    group_.prefetch_panel =
-        large && rows >= group_.vectors * group_.maximum_rows && contains(kernel_.common, group_.rows);
-    if (bytes_of_panel > choice_numbers::kept_in_l1(target_))
-        group_.prefetch_ahead = choice_numbers::steps_ahead * group_.vectors * group_.width;
+    const int64_t panels = ceil_divide(hint(group_.lanes), int64_t{group_.vectors} * group_.width);
+    const bool large = bytes_of_panel * panels > choice_numbers::kept_in_l2(target_);
+    group_.prefetch_panel = group_.rows >= 0 && large && rows >= group_.vectors * group_.maximum_rows &&
+                            contains(kernel_.common, group_.rows);
+    if (bytes_of_panel <= choice_numbers::kept_in_l1(target_)) return;
+    group_.prefetch_ahead = steps_ahead(large ? bytes_of_step : 0, rows) * group_.vectors * group_.width;
+}
+
+// Of a panel whose steps come so many bytes each from memory, once for all of these rows. Where memory takes longer for a
+// step than its arithmetic, no more than it takes until memory answers: what is asked for earlier begins pages too early,
+// and the machine's own prefetchers with them.
+int64_t Chooser::steps_ahead(int64_t bytes_from_memory, int64_t rows) const {
+    const int64_t tile = std::clamp<int64_t>(rows, 1, group_.maximum_rows), tiles = ceil_divide(rows, tile);
+    const double operations = 2.0 * static_cast<double>(tile * group_.vectors * group_.width);
+    const double seconds = static_cast<double>(bytes_from_memory) / target_.bandwidth_one_core / static_cast<double>(tiles);
+    if (seconds <= operations / target_.operations) return choice_numbers::steps_ahead;
+    const double steps = std::ceil(choice_numbers::seconds_of_memory / seconds);
+    return static_cast<int64_t>(std::clamp(steps, 1.0, static_cast<double>(choice_numbers::steps_ahead)));
 }
 
 // An operand a row of which is one panel is read where it lies, if its rows are contiguous.

@@ -62,6 +62,7 @@ private:
     void choose_packing();
     void choose_order();
     void choose_prefetch();
+    int64_t steps_ahead(int64_t bytes_from_memory, int64_t rows) const;
     void drop_single_panels();
     void order_packed();
     void choose_row_sizes();
