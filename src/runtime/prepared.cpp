@@ -11,6 +11,7 @@
 #include "runtime/launcher.h"
 #include "support/descriptor.h"
 #include "support/tensor_data.h"
+#include "zspace/checked.h"
 
 namespace heddle::runtime {
 
@@ -95,6 +96,8 @@ std::vector<Contents> contents_of(const plan::Plan& plan, const std::string& ori
 // ---- one plan
 
 class Preparation {
+    static constexpr auto alignment = static_cast<int64_t>(buffer_alignment);
+
 public:
     Preparation(const plan::Plan& plan, PreparedStore& store, const std::string& origin, codegen::Device* device)
         : plan_(plan),
@@ -112,12 +115,12 @@ public:
         while (choose()) {
         }
         find_last();
-        find_places();
     }
 
     Result<std::vector<Block>> run(const std::vector<KernelCode>& kernels, ThreadPool& pool, Progress* progress) {
         const auto scratch = device_ ? std::vector<Block>() : allocate_scratch(plan_, pool.threads());
         if (std::ranges::find(scratch, nullptr) != scratch.end()) return out_of_memory(plan_.scratch_bytes);
+        if (auto there = allocate_together(); !there) return fail(std::move(there.error()));
         const auto address = [this](int32_t b) {
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
             // Kernels only read constants (plan::verify); the signature has no place to say so.
@@ -193,16 +196,16 @@ private:
 
     // What is kept lies side by side, in large pages of the system: buffers of their own would end in small ones, or lie in them
     // whole. Measured, Granite Rapids, one core, products of one row with 390 MB of weights of 2 to 50 MB: 13.5 GB/s, so 18.6.
-    void find_places() {
-        if (device_) return;
-        size_t end = 0;
+    Result<void> allocate_together() {
+        if (device_) return {};
+        int64_t end = 0;
         for (size_t b = 0; b < blocks_.size(); b++) {
             if (!is_prepared(b) || !is_kept(b) || blocks_[b]) continue;
             place_.emplace(b, end);
-            const auto bytes = static_cast<size_t>(plan_.buffers[b].bytes.number());
-            end += (bytes + 2 * buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+            end += ceil_divide(plan_.buffers[b].bytes.number() + alignment, alignment) * alignment;
         }
-        if (end > 0) together_ = allocate_buffer(end);  // if there is so much in one piece
+        if (end > 0) together_ = allocate_buffer(static_cast<size_t>(end));
+        return end > 0 && !together_ ? out_of_memory(end) : Result<void>();
     }
 
     Result<void> allocate(const plan::Batch& batch) {
@@ -218,10 +221,8 @@ private:
     Result<void> allocate(size_t b) {
         const int64_t bytes = plan_.buffers[b].bytes;
         if (blocks_[b]) return {};
-        if (const auto place = place_.find(b); together_ && place != place_.end())
-            blocks_[b] = Block(together_, together_.get() + place->second);
-        else
-            blocks_[b] = allocate_on(device_, bytes);
+        const auto place = place_.find(b);
+        blocks_[b] = place == place_.end() ? allocate_on(device_, bytes) : Block(together_, together_.get() + place->second);
         if (!blocks_[b]) return out_of_memory(bytes);
         if (!is_constant(b)) return {};
         const TensorData& constant = *plan_.buffers[b].constant;
@@ -245,8 +246,8 @@ private:
     std::vector<Block> blocks_;
     std::vector<plan::Batch> batches_;  // as the plan's, without launches whose results are there
     std::vector<size_t> last_;
-    Block together_;                  // null: each has memory of its own
-    std::map<size_t, size_t> place_;  // in it, by buffer
+    Block together_;                   // what is kept, in this process
+    std::map<size_t, int64_t> place_;  // in it, by buffer
 };
 
 }  // namespace

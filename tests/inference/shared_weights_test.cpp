@@ -74,6 +74,16 @@ TEST(SharedWeights, shapes_of_a_session_share_them) {
     }
 }
 
+// So that large pages of the system hold all of them (runtime/prepared.cpp).
+TEST(SharedWeights, of_a_program_lie_side_by_side) {
+    const Executable executable = made(Weights().graph(24), *make_engine(1));
+    const std::set<const std::byte*> begins = places(executable);
+    ASSERT_EQ(begins.size(), 2u);
+    const auto distance = *begins.rbegin() - *begins.begin();
+    EXPECT_LT(distance, 4 * 160 * 200) << "bytes of either, packed";
+    for (const std::byte* begin : begins) EXPECT_EQ(reinterpret_cast<uintptr_t>(begin) % buffer_alignment, 0u);
+}
+
 TEST(SharedWeights, sessions_share_them_and_others_do_not) {
     const auto prepared = std::make_shared<runtime::PreparedStore>();
     const auto engine = [&] { return make_engine(1, inference::make_kernel_cache(), prepared); };
