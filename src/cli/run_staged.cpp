@@ -124,12 +124,14 @@ Result<StagedRun> run_staged(const RunOptions& options, const Library& library, 
     inference::ProgramCache programs(std::move(engine));
     inference::StagedModel staged(*model, library, is_reference ? inference::interpreted() : inference::compiled_by(programs),
                                   *bindings);
+    // An interpreted operation takes a hundred times as long.
+    const inference::WorkLimit limit{is_reference ? options.work / 100 : options.work, "--work"};
     StagedRun run;
     std::vector<inference::Value> results;
     double first_ms = 0;
     for (int64_t i = is_reference ? 1 : 0; i < options.repeat + 1; i++) {
         const auto begin = std::chrono::steady_clock::now();
-        auto done = staged.run(*inputs, {&progress, nullptr});
+        auto done = staged.run(*inputs, {&progress, nullptr, limit});
         if (!done) return fail(std::move(done.error()));
         results = std::move(*done);
         i == 0 ? first_ms = milliseconds_since(begin) : run.run_ms.emplace_back(milliseconds_since(begin));
@@ -138,7 +140,7 @@ Result<StagedRun> run_staged(const RunOptions& options, const Library& library, 
     const size_t profiled = options.profile.empty() || is_reference ? 0 : profiled_runs(options.repeat, run.run_ms.back());
     for (size_t i = 0; i < profiled; i++) {
         std::vector<runtime::LaunchTime> launches;
-        if (auto done = staged.run(*inputs, {&progress, &launches}); !done) return fail(std::move(done.error()));
+        if (auto done = staged.run(*inputs, {&progress, &launches, limit}); !done) return fail(std::move(done.error()));
         run.profile.add(launches);
     }
     run.kernels = programs.kernels();

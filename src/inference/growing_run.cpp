@@ -8,8 +8,8 @@
 namespace heddle::inference {
 namespace {
 
-const Value& input_of(const plan::Growth& growth, const std::vector<Value>& inputs) {
-    return inputs[static_cast<size_t>(growth.input)];
+const Value& input_of(const plan::Growth& growth, std::span<const Value* const> inputs) {
+    return *inputs[static_cast<size_t>(growth.input)];
 }
 
 int64_t length_of(const plan::Numbers& numbers, const plan::Growth& growth) {
@@ -25,7 +25,7 @@ bool continues(const plan::Numbers& numbers, const plan::Growth& growth, const r
 
 }  // namespace
 
-int64_t capacity_for(int64_t longest, const plan::Plan& plan, const std::vector<Value>& inputs) {
+int64_t capacity_for(int64_t longest, const plan::Plan& plan, std::span<const Value* const> inputs) {
     for (const plan::Growth& growth : plan.growths) {
         const auto& input = input_of(growth, inputs).growing;
         if (input && input->memory->capacity() > longest) return input->memory->capacity();
@@ -33,14 +33,14 @@ int64_t capacity_for(int64_t longest, const plan::Plan& plan, const std::vector<
     return plan::capacity_for(longest);
 }
 
-bool has_capacity(const plan::Plan& plan, const plan::Numbers& numbers, const std::vector<Value>& inputs) {
+bool has_capacity(const plan::Plan& plan, const plan::Numbers& numbers, std::span<const Value* const> inputs) {
     int64_t longest = 0;
     for (const plan::Growth& growth : plan.growths) longest = std::max(longest, length_of(numbers, growth));
     return numbers.capacity == capacity_for(longest, plan, inputs);
 }
 
 Result<std::vector<runtime::Growing>> take_growing(const plan::Plan& plan, const plan::Numbers& numbers,
-                                                   const std::vector<Value>& inputs, runtime::Arena& arena,
+                                                   std::span<const Value* const> inputs, runtime::Arena& arena,
                                                    std::vector<TensorData>& tensors) {
     std::vector<runtime::Growing> results;
     try {

@@ -2,6 +2,7 @@
 // and nobody has continued them yet, else new.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "inference/value.h"
@@ -11,14 +12,14 @@
 namespace heddle::inference {
 
 // How many places that memory should have: as many as inputs' memory has, if these are enough, so that nothing is copied.
-int64_t capacity_for(int64_t longest, const plan::Plan& plan, const std::vector<Value>& inputs);
+int64_t capacity_for(int64_t longest, const plan::Plan& plan, std::span<const Value* const> inputs);
 // Whether these numbers are for so many.
-bool has_capacity(const plan::Plan& plan, const plan::Numbers& numbers, const std::vector<Value>& inputs);
+bool has_capacity(const plan::Plan& plan, const plan::Numbers& numbers, std::span<const Value* const> inputs);
 
 // One an output that grows, in the order of the plan's; `tensors`, the inputs that are read, get their memory. What inputs have is
 // copied where it lies elsewhere. Code runtime.out_of_memory.
 Result<std::vector<runtime::Growing>> take_growing(const plan::Plan& plan, const plan::Numbers& numbers,
-                                                   const std::vector<Value>& inputs, runtime::Arena& arena,
+                                                   std::span<const Value* const> inputs, runtime::Arena& arena,
                                                    std::vector<TensorData>& tensors);
 
 }  // namespace heddle::inference

@@ -93,8 +93,8 @@ Answer insert(StepCall& call) {
     const bool behind = is_given(call, 2) && number_of(call.inputs[2]) == length;
     const auto place = behind ? Result<size_t>(static_cast<size_t>(length)) : place_of(call, 2, length, length);
     if (!place) return fail(place.error());
-    List made = **list;
-    made.insert(made.begin() + static_cast<std::ptrdiff_t>(*place), call.inputs[1]);
+    List made = call.inputs[0].take_list();
+    made.insert(made.begin() + static_cast<std::ptrdiff_t>(*place), std::move(call.inputs[1]));
     return one(Value::of_list(std::move(made)));
 }
 
@@ -103,7 +103,7 @@ Answer erase(StepCall& call) {
     if (!list) return fail(list.error());
     const auto place = place_of(call, 1, std::ssize(**list), std::ssize(**list) - 1);
     if (!place) return fail(place.error());
-    List made = **list;
+    List made = call.inputs[0].take_list();
     made.erase(made.begin() + static_cast<std::ptrdiff_t>(*place));
     return one(Value::of_list(std::move(made)));
 }
@@ -196,7 +196,7 @@ Answer branch(StepCall& call) {
     const auto condition = call.inputs.empty() ? std::nullopt : condition_of(call.inputs[0]);
     const onnx::OnnxGraph* taken = condition ? onnx::branch_of(call.node, *condition) : nullptr;
     if (!taken) return wrong_step(call, "the condition is one truth value, and each branch a graph");
-    return run_body(call, *taken, {});
+    return BodyRuns(call, *taken).run();
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ Result<std::vector<Value>> ModelProgram::run(const std::vector<Value>& inputs, b
     std::vector<Value> values;
     size_t next = 0;
     for (const bool read : is_read_) values.push_back(read ? inputs[next++].dense() : Value());
-    return stages->run(std::move(values), watch);
+    return stages->run(std::move(values), {watch.progress, watch.profile, programs_.limit_of_work()});
 }
 
 }  // namespace heddle::inference

@@ -10,6 +10,7 @@
 
 #include "cache/folder.h"
 #include "evaluate/failing_read.h"
+#include "evaluate/work.h"
 #include "inference/growing_run.h"
 #include "support/guarded.h"
 #include "support/progress.h"
@@ -40,13 +41,18 @@ struct ProgramCache::Wanted {
     const std::string& key;
     const std::vector<TensorData>& inputs;
     const std::map<std::string, int64_t>* names = nullptr;  // of a stage
-    const std::vector<Value>* values = nullptr;             // where results grow: what inputs without memory are
+    std::span<const Value* const> values = {};               // what inputs without memory are
+    bool grow = false;
 
     // Row-major.
-    TensorData input(size_t i) const { return values && (*values)[i].growing ? (*values)[i].growing->dense() : inputs[i]; }
+    TensorData input(size_t i) const { return inputs[i].data() || values.empty() ? inputs[i] : *values[i]->row_major().tensor; }
+    const std::map<std::string, int64_t>& given_names() const {
+        static const std::map<std::string, int64_t> none;
+        return names ? *names : none;
+    }
     plan::ChooseCapacity capacity(const plan::Plan& plan) const {
         if (plan.growths.empty()) return {};
-        return [this, &plan](int64_t longest) { return capacity_for(longest, plan, *values); };
+        return [this, &plan](int64_t longest) { return capacity_for(longest, plan, values); };
     }
     std::vector<TensorData> all_inputs() const { return all_but({}); }
     // Of those that `growths` continue, what was given.
@@ -74,7 +80,7 @@ bool ProgramCache::fits(const Entry& entry, const Wanted& wanted) {
 }
 
 bool ProgramCache::has_types_and_values(const Entry& entry, const Wanted& wanted) {
-    if (entry.grows != (wanted.values != nullptr)) return false;
+    if (entry.grows != wanted.grow) return false;
     if (!std::ranges::equal(entry.types, wanted.inputs, {}, &TensorType::dtype, &TensorData::dtype)) return false;
     return std::ranges::all_of(entry.decided, [&](const auto& decided) {
         return same_value(decided.second, wanted.input(static_cast<size_t>(decided.first)));
@@ -82,10 +88,9 @@ bool ProgramCache::has_types_and_values(const Entry& entry, const Wanted& wanted
 }
 
 std::list<ProgramCache::Entry>::iterator ProgramCache::resized(const Wanted& wanted) {
-    static const std::map<std::string, int64_t> none;
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
         if (entry->key != wanted.key || !has_types_and_values(*entry, wanted)) continue;
-        if (!entry->session->resize(wanted.inputs, wanted.names ? *wanted.names : none, wanted.capacity(entry->session->plan())))
+        if (!entry->session->resize(wanted.inputs, wanted.given_names(), wanted.capacity(entry->session->plan())))
             continue;
         for (size_t i = 0; i < wanted.inputs.size(); i++) {
             const auto& shape = wanted.inputs[i].shape();
@@ -98,16 +103,17 @@ std::list<ProgramCache::Entry>::iterator ProgramCache::resized(const Wanted& wan
 
 // Memory of a device is not the caller's.
 plan::PlanOptions ProgramCache::options(const Wanted& wanted, Progress* progress) const {
-    return {.donations = donations_, .grow = wanted.values && !engine_->kernels->device(), .progress = progress};
+    return {.donations = donations_, .grow = wanted.grow && !engine_->kernels->device(), .progress = progress};
 }
 
 Result<std::shared_ptr<const runtime::Executable>> ProgramCache::compiled(const std::vector<TensorData>& inputs,
                                                                           const Specialise& specialise,
-                                                                          const plan::PlanOptions& options) {
+                                                                          const plan::PlanOptions& options, double& operations) {
     Progress* const progress = options.progress;
     auto graph = guarded("inference.broken", [&] { return specialise(inputs, progress); });
     if (!graph) return fail(std::move(graph.error()));
     if (auto fine = check(*graph, inputs); !fine) return fail(std::move(fine.error()));
+    operations = scalar_operations(*graph);
     auto executable = compile(*graph, *engine_, options);
     if (progress) progress->finish();
     if (!executable) return fail(std::move(executable.error()));
@@ -142,8 +148,9 @@ Result<ProgramCache::Entry> ProgramCache::make(const Wanted& wanted, const Speci
     };
     auto kept = find_program(source, value_of, *engine_, options);
     if (auto going_on = step_done(progress); !going_on) return fail(going_on.error());
+    double operations = 0;
     Result<std::shared_ptr<const runtime::Executable>> executable =
-        kept ? std::move(kept->executable) : compiled(inputs, specialise, options);
+        kept ? std::move(kept->executable) : compiled(inputs, specialise, options, operations);
     if (!executable) return fail(std::move(executable.error()));
     std::vector<runtime::Block> blocks;
     if (const plan::Plan& plan = (*executable)->plan(); !kept && plan.tag == 0) {
@@ -152,14 +159,20 @@ Result<ProgramCache::Entry> ProgramCache::make(const Wanted& wanted, const Speci
     Entry entry{.key = wanted.key,
                 .types = {},
                 .decided = (*executable)->plan().decided,
-                .grows = wanted.values != nullptr,
-                .session = nullptr};
+                .grows = wanted.grow,
+                .session = nullptr,
+                .operations = operations};
     for (const TensorData& input : inputs)
         entry.types.push_back({input.dtype(), {input.shape().begin(), input.shape().end()}});
     entry.session =
         std::make_unique<runtime::Session>((*executable)->to_run(std::move(blocks)), engine_->pool, engine_->arena);
     if (!kept) give_back_freed();  // what planning and compiling took; else each program leaves holes of its own
     return entry;
+}
+
+WorkLimit ProgramCache::limit_of_work() const {
+    std::lock_guard lock(engine_->running);
+    return engine_->work;
 }
 
 runtime::MemoryInUse ProgramCache::memory() const {
@@ -210,63 +223,147 @@ Diagnostics ProgramCache::take_notes() {
 Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const std::vector<TensorData>& inputs,
                                                   const Specialise& specialise, Progress* progress,
                                                   std::vector<runtime::LaunchTime>* profile) {
-    auto results = run(Wanted{key, inputs}, specialise, progress, profile);
+    std::unique_lock running(engine_->running, std::defer_lock);
+    if (!lock(running, progress)) return cancelled();
+    auto results = run(Wanted{.key = key, .inputs = inputs}, specialise, progress, profile);
     if (!results) return fail(std::move(results.error()));
-    return std::move(results->tensors);
+    std::vector<TensorData> tensors;
+    for (Value& value : results->values) tensors.push_back(std::move(*value.tensor));
+    return tensors;
 }
 
 Result<std::vector<Value>> ProgramCache::run(const std::vector<Value>& inputs, bool grow, const Specialise& specialise,
                                              Progress* progress, std::vector<runtime::LaunchTime>* profile) {
     const auto tensors = tensors_of(inputs, !grow);
     if (!tensors) return fail(tensors.error());
+    std::vector<const Value*> values;
+    for (const Value& input : inputs) values.push_back(&input);
     const std::string key;
-    auto results = run(Wanted{.key = key, .inputs = *tensors, .values = grow ? &inputs : nullptr}, specialise, progress, profile);
+    std::unique_lock running(engine_->running, std::defer_lock);
+    if (!lock(running, progress)) return cancelled();
+    auto results = run(Wanted{.key = key, .inputs = *tensors, .values = values, .grow = grow}, specialise, progress, profile);
     if (!results) return fail(std::move(results.error()));
-    std::vector<Value> values = values_of(std::move(results->tensors));
-    for (auto& [place, growing] : results->growing) values[place] = Value::of_growing(std::move(growing));
-    return values;
+    for (Value& value : results->values) value.sizes.clear();
+    return std::move(results->values);
 }
 
-Result<ProgramCache::Results> ProgramCache::run(const Part& part, const std::vector<TensorData>& inputs,
+Result<ProgramCache::Results> ProgramCache::run(const Part& part, std::span<const Value* const> inputs,
                                                 const Specialise& specialise, Progress* progress,
                                                 std::vector<runtime::LaunchTime>* profile) {
-    return run(Wanted{part.key, inputs, &part.names}, specialise, progress, profile);
+    std::unique_lock running(engine_->running, std::defer_lock);
+    if (!lock(running, progress)) return cancelled();
+    if (Entry* entry = profile ? nullptr : repeated(part, inputs)) {
+        auto results = run_again(*entry, inputs, progress);
+        if (results || results.error().front().code != "runtime.index_out_of_range") return results;
+    }
+    std::vector<TensorData> tensors;
+    for (const Value* input : inputs)
+        tensors.push_back(input->tensor ? *input->tensor : TensorData(input->dtype(), input->shape(), nullptr, nullptr));
+    return run(Wanted{.key = part.key, .inputs = tensors, .names = &part.names, .values = inputs, .grow = part.grow}, specialise,
+               progress, profile);
+}
+
+namespace {
+
+ProgramCache::Results as_values(std::vector<TensorData> tensors, const runtime::Session& session) {
+    ProgramCache::Results results{.values = values_of(std::move(tensors)), .tag = session.plan().tag};
+    for (size_t i = 0; i < results.values.size(); i++) {
+        const std::vector<Size>& shape = session.numbers().output_types[i].shape;
+        if (std::ranges::any_of(shape, &Size::named)) results.values[i].sizes = shape;
+    }
+    return results;
+}
+
+}  // namespace
+
+ProgramCache::Entry* ProgramCache::repeated(const Part& part, std::span<const Value* const> inputs) {
+    if (engine_->kernels->device()) return nullptr;
+    const auto is_it = [&](const Entry& entry) {
+        const plan::Numbers& numbers = entry.session->numbers();
+        if (entry.grows != part.grow || !entry.session->plan().growths.empty() || entry.key != part.key) return false;
+        if (inputs.size() != numbers.input_types.size()) return false;
+        for (size_t i = 0; i < inputs.size(); i++) {
+            const TensorType& type = numbers.input_types[i];
+            if (type.dtype != inputs[i]->dtype() || !inputs[i]->has_shape(type.shape)) return false;
+        }
+        for (const auto& [name, number] : part.names) {
+            const auto known = numbers.names.find(name);
+            if (known == numbers.names.end() || known->second != number) return false;
+        }
+        return std::ranges::all_of(entry.decided, [&](const auto& decided) {
+            return same_value(decided.second, *inputs[static_cast<size_t>(decided.first)]->row_major().tensor);
+        });
+    };
+    const auto found = std::ranges::find_if(entries_, is_it);
+    if (found == entries_.end()) return nullptr;
+    if (found != entries_.begin()) entries_.splice(entries_.begin(), entries_, found);
+    return &entries_.front();
+}
+
+Result<ProgramCache::Results> ProgramCache::run_again(Entry& entry, std::span<const Value* const> inputs, Progress* progress) {
+    runtime::Session& session = *entry.session;
+    std::vector<Value> copies;
+    copies.reserve(inputs.size());
+    std::vector<const std::byte*> begins;
+    begins.reserve(inputs.size());
+    for (const Value* input : inputs) {
+        if (input->growing) copies.push_back(input->row_major());
+        begins.push_back((input->growing ? copies.back() : *input).tensor->data());
+    }
+    std::vector<TensorData> results;
+    try {
+        results = session.make_outputs();
+    } catch (const std::bad_alloc&) {
+        return runtime::out_of_memory(session.plan(), session.numbers());
+    }
+    session.set_profile(nullptr);
+    if (auto done = session.run_fitting(begins, results, progress); !done) return fail(std::move(done.error()));
+    auto values = as_values(std::move(results), session);
+    values.operations = entry.operations;
+    return values;
 }
 
 Result<ProgramCache::Results> ProgramCache::run_in(runtime::Session& session, const Wanted& wanted, Progress* progress) {
     const plan::Plan& plan = session.plan();
     if (plan.growths.empty()) {
-        auto tensors = wanted.values ? session.run(wanted.all_inputs(), progress) : session.run(wanted.inputs, progress);
+        auto tensors = session.run(wanted.all_inputs(), progress);
         if (!tensors) return fail(std::move(tensors.error()));
-        return Results{std::move(*tensors), session.numbers().output_types, {}, plan.tag};
+        return as_values(std::move(*tensors), session);
     }
     // What was last run may have had other memory.
-    if (!has_capacity(plan, session.numbers(), *wanted.values)) session.resize(wanted.inputs, {}, wanted.capacity(plan));
+    if (!has_capacity(plan, session.numbers(), wanted.values)) session.resize(wanted.inputs, wanted.given_names(), wanted.capacity(plan));
     std::vector<TensorData> inputs = wanted.all_but(plan.growths);
-    auto growing = take_growing(plan, session.numbers(), *wanted.values, session.arena(), inputs);
+    auto growing = take_growing(plan, session.numbers(), wanted.values, session.arena(), inputs);
     if (!growing) return fail(std::move(growing.error()));
-    Results results{{}, session.numbers().output_types, {}, plan.tag};
+    std::vector<TensorData> tensors;
     try {
-        results.tensors = session.make_outputs();
+        tensors = session.make_outputs();
     } catch (const std::bad_alloc&) {
         return runtime::out_of_memory(plan, session.numbers());
     }
+    for (size_t g = 0; g < growing->size(); g++)
+        tensors[static_cast<size_t>(plan.growths[g].output)] = (*growing)[g].as_it_lies();
+    if (auto done = session.run(inputs, tensors, progress); !done) return fail(std::move(done.error()));
+    Results results = as_values(std::move(tensors), session);
     for (size_t g = 0; g < growing->size(); g++) {
-        const auto output = static_cast<size_t>(plan.growths[g].output);
-        results.tensors[output] = (*growing)[g].as_it_lies();
-        results.growing.emplace(output, std::move((*growing)[g]));
+        Value& value = results.values[static_cast<size_t>(plan.growths[g].output)];
+        value.tensor.reset();
+        value.growing = std::move((*growing)[g]);
     }
-    if (auto done = session.run(inputs, results.tensors, progress); !done) return fail(std::move(done.error()));
     return results;
+}
+
+bool ProgramCache::lock(std::unique_lock<std::timed_mutex>& lock, Progress* progress) const {
+    constexpr std::chrono::milliseconds patience{10};
+    if (lock.try_lock()) return true;
+    while (!lock.try_lock_for(patience)) {
+        if (is_cancelled(progress)) return false;
+    }
+    return true;
 }
 
 Result<ProgramCache::Results> ProgramCache::run(const Wanted& wanted, const Specialise& specialise, Progress* progress,
                                                 std::vector<runtime::LaunchTime>* profile) {
-    constexpr std::chrono::milliseconds patience{10};
-    std::unique_lock lock(engine_->running, std::defer_lock);
-    while (!lock.try_lock_for(patience)) {
-        if (is_cancelled(progress)) return cancelled();
-    }
     auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return fits(entry, wanted); });
     if (found == entries_.end()) found = resized(wanted);
     if (found != entries_.end()) {
@@ -280,7 +377,10 @@ Result<ProgramCache::Results> ProgramCache::run(const Wanted& wanted, const Spec
     runtime::Session& session = *entries_.front().session;
     session.set_profile(profile);
     auto results = run_in(session, wanted, progress);
-    if (results) return results;
+    if (results) {
+        results->operations = entries_.front().operations;
+        return results;
+    }
     const bool spoilt = !donations_.empty();  // inputs may be written over
     if (spoilt || results.error().front().code != "runtime.index_out_of_range") return fail(std::move(results.error()));
     const std::vector<TensorData> inputs = wanted.all_inputs();

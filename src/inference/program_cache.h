@@ -5,6 +5,8 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,16 +58,18 @@ public:
     struct Part {
         std::string key;
         std::map<std::string, int64_t> names;
+        bool grow = false;  // as above
     };
     struct Results {
-        std::vector<TensorData> tensors;
-        std::vector<TensorType> types;  // of these, with the sizes' origins
-        std::map<size_t, runtime::Growing> growing;  // by their places: those that grow
-        int64_t tag = 0;                // of the graph that gave them
+        std::vector<Value> values;  // of a part with the sizes' origins, where they have some
+        int64_t tag = 0;            // of the graph that gave them
+        double operations = 0;      // scalar ones, of the sizes that the program was made for
     };
-    Result<Results> run(const Part& part, const std::vector<TensorData>& inputs, const Specialise& specialise,
+    // Inputs are tensors. They are only read.
+    Result<Results> run(const Part& part, std::span<const Value* const> inputs, const Specialise& specialise,
                         Progress* progress = nullptr, std::vector<runtime::LaunchTime>* profile = nullptr);
 
+    WorkLimit limit_of_work() const;        // of the engine
     size_t compiled() const { return compiled_; }  // programs so far
     runtime::KernelCounts kernels() const;          // of all programs that are there
     // What all programs that are there keep, what they share once.
@@ -81,19 +85,24 @@ private:
         std::map<int32_t, TensorData> decided;  // as in plan.h
         bool grows = false;                     // where it can
         std::unique_ptr<runtime::Session> session;
+        double operations = 0;  // of the graph
     };
     struct Wanted;  // what is run
+    // The entry for the sizes that it had last, where it is for this: a loop asks for it again and again.
+    Entry* repeated(const Part& part, std::span<const Value* const> inputs);
+    static Result<Results> run_again(Entry& entry, std::span<const Value* const> inputs, Progress* progress);
     static bool fits(const Entry& entry, const Wanted& wanted);
     static bool has_types_and_values(const Entry& entry, const Wanted& wanted);
     // An entry that is one for these inputs now; the end: none can be.
     std::list<Entry>::iterator resized(const Wanted& wanted);
     plan::PlanOptions options(const Wanted& wanted, Progress* progress) const;
     Result<std::shared_ptr<const runtime::Executable>> compiled(const std::vector<TensorData>& inputs,
-                                                                const Specialise& specialise,
-                                                                const plan::PlanOptions& options);
+                                                                const Specialise& specialise, const plan::PlanOptions& options,
+                                                                double& operations);
     Result<Entry> make(const Wanted& wanted, const Specialise& specialise, Progress* progress);
     Result<Results> run(const Wanted& wanted, const Specialise& specialise, Progress* progress,
-                        std::vector<runtime::LaunchTime>* profile);
+                        std::vector<runtime::LaunchTime>* profile);  // locked
+    bool lock(std::unique_lock<std::timed_mutex>& lock, Progress* progress) const;
 
     static Result<Results> run_in(runtime::Session& session, const Wanted& wanted, Progress* progress);
     void make_room();

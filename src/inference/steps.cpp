@@ -23,13 +23,14 @@ std::unexpected<Diagnostics> wrong_step(const StepCall& call, std::string summar
 }
 
 std::optional<bool> condition_of(const Value& value) {
-    if (!value.tensor || value.tensor->size() != 1 || !is_bool(value.tensor->dtype())) return std::nullopt;
-    return value.tensor->integer_at(0) != 0;
+    const auto tensor = value.row_major().tensor;
+    if (!tensor || tensor->size() != 1 || !is_bool(tensor->dtype())) return std::nullopt;
+    return tensor->integer_at(0) != 0;
 }
 
 bool same_kind(const Value& a, const Value& b) {
-    if (a.tensor && b.tensor) return a.tensor->dtype() == b.tensor->dtype();
-    return !a.tensor == !b.tensor;
+    if (a.is_tensor() && b.is_tensor()) return a.dtype() == b.dtype();
+    return a.is_tensor() == b.is_tensor();
 }
 
 std::optional<int64_t> number_of(const Value& value) {
@@ -37,18 +38,17 @@ std::optional<int64_t> number_of(const Value& value) {
     return is_integer(value.tensor->dtype()) ? std::optional(value.tensor->integer_at(0)) : std::nullopt;
 }
 
-Result<std::vector<Value>> run_body(StepCall& call, const onnx::OnnxGraph& body, std::vector<Value> inputs) {
-    StagedGraph& graph = call.graph.within(body);
-    NamedValues values;
-    for (const std::string& name : graph.captures()) {
-        const auto found = call.values.find(name);
-        if (found != call.values.end()) values.emplace(name, found->second);
-    }
-    for (size_t i = 0; i < inputs.size(); i++) {
-        inputs[i].sizes.clear();  // they may be others in the next iteration
-        values.insert_or_assign(body.inputs[i].name, std::move(inputs[i]));
-    }
-    auto results = graph.run(std::move(values), call.watch);
+BodyRuns::BodyRuns(StepCall& call, const onnx::OnnxGraph& body) : graph_(call.graph.within(body)), watch_(call.watch) {
+    graph_.capture();
+}
+
+void BodyRuns::give(size_t input, Value value) {
+    value.sizes.clear();  // they may be others in the next run
+    graph_.set(graph_.input_number(input), std::move(value));
+}
+
+Result<std::vector<Value>> BodyRuns::run() {
+    auto results = graph_.run(watch_);
     if (!results) return results;
     for (Value& value : *results) value.sizes.clear();
     return results;
@@ -70,17 +70,17 @@ public:
     bool has_type() const { return !parts_.empty() || type_.dtype; }
     // What an iteration would give, where none is run.
     void take_type(const Value& value) {
-        if (value.tensor) found_ = value.tensor->dtype();
+        if (value.is_tensor()) found_ = value.dtype();
     }
 
     Result<void> add(StepCall& call, const Value& value) {
-        if (!value.tensor) return wrong_step(call, "an iteration gives no tensor for what is stacked");
-        const auto rank = std::ssize(value.tensor->shape());
+        if (!value.is_tensor()) return wrong_step(call, "an iteration gives no tensor for what is stacked");
+        const auto rank = static_cast<int64_t>(value.rank());
         const int64_t axis = way_.axis_in(rank + 1);
         if (axis < 0 || axis > rank)
             return wrong_step(call, "the dimension along which results are stacked is not there",
                               fmt::format("at most {}", rank), std::to_string(axis));
-        TensorData part = with_dimension(*value.tensor, static_cast<size_t>(axis));
+        TensorData part = with_dimension(*value.dense().tensor, static_cast<size_t>(axis));
         const bool fits = parts_.empty() || (parts_[0].dtype() == part.dtype() && parts_[0].shape() == part.shape());
         if (!fits) return wrong_step(call, "iterations give results of different shapes for what is stacked");
         parts_.push_back(std::move(part));
@@ -118,12 +118,12 @@ Result<void> check_memory(int64_t trip) {
 
 class LoopRun {
 public:
-    LoopRun(StepCall& call, const onnx::LoopForm& form) : call_(call), form_(form) {
+    LoopRun(StepCall& call, const onnx::LoopForm& form) : call_(call), form_(form), body_(call, *form.body) {
         const auto begin = std::min(call.inputs.size(), form.own_inputs());
-        const std::span<const Value> others = std::span(call.inputs).subspan(begin);
-        carried_.assign(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(form.carried));
-        at_first_ = others.first(form.carried);
-        scanned_ = others.subspan(form.carried);
+        const std::span<Value> others = std::span(call.inputs).subspan(begin);
+        for (const Value& value : others.first(form.carried)) at_first_.push_back(kind_of(value));
+        std::ranges::move(others.first(form.carried), std::back_inserter(carried_));
+        for (Value& value : others.subspan(form.carried)) scanned_.push_back(value.row_major());
         for (size_t i = 0; i < form.stacked.size(); i++)
             stacks_.emplace_back(form.body->outputs[first_stacked() + i], form.stacked[i]);
     }
@@ -132,6 +132,7 @@ public:
         if (auto fine = form_.counts ? take_count() : take_lengths(); !fine) return fail(std::move(fine.error()));
         for (int64_t trip = 0; goes_on_ && (!trips_ || trip < *trips_); trip++) {
             if (is_cancelled(call_.watch.progress)) return cancelled();
+            if (auto fine = spend(call_.watch, work_of_iteration); !fine) return fail(std::move(fine.error()));
             if (auto fine = check_memory(trip); !fine) return fail(std::move(fine.error()));
             if (auto done = iterate(trip); !done) return fail(std::move(done.error()));
         }
@@ -169,54 +170,66 @@ private:
         return {};
     }
 
-    // What the body is given: `carried_` goes into it.
-    std::vector<Value> inputs_of(int64_t trip, std::vector<Value> carried) const {
-        std::vector<Value> inputs;
-        if (form_.counts) inputs = {Value::of(scalar(DType::int64, trip)), Value::of(scalar(DType::boolean, 1))};
-        std::ranges::move(carried, std::back_inserter(inputs));
+    // What is carried goes into the body.
+    void give_inputs(int64_t trip, std::vector<Value> carried) {
+        size_t input = 0;
+        if (form_.counts) {
+            if (body_.reads(0)) body_.give(0, Value::of(scalar(DType::int64, trip)));
+            if (body_.reads(1)) body_.give(1, goes_on_value_);
+            input = form_.own_inputs();
+        }
+        for (Value& value : carried) body_.give(input++, std::move(value));
         for (size_t i = 0; i < scanned_.size(); i++) {
             const TensorData& tensor = *scanned_[i].tensor;
             const auto axis = static_cast<size_t>(form_.scanned[i].axis_in(std::ssize(tensor.shape())));
             const int64_t place = form_.scanned[i].reversed ? *trips_ - 1 - trip : trip;
-            inputs.push_back(Value::of(without_dimension(part_of(tensor, axis, place, 1), axis)));
+            body_.give(input++, Value::of(without_dimension(part_of(tensor, axis, place, 1), axis)));
         }
-        return inputs;
     }
 
     Result<void> iterate(int64_t trip) {
-        auto results = run_body(call_, *form_.body, inputs_of(trip, std::move(carried_)));
+        give_inputs(trip, std::move(carried_));
+        auto results = body_.run();
         if (!results) return fail(std::move(results.error()));
         if (form_.counts) {
             const auto condition = condition_of((*results)[0]);
             if (!condition) return wrong_step(call_, "the condition that the body gives is one truth value");
             goes_on_ = *condition;
         }
-        const auto begin = results->begin() + static_cast<std::ptrdiff_t>(form_.own_outputs());
-        carried_.assign(begin, begin + static_cast<std::ptrdiff_t>(form_.carried));
-        if (auto fine = check_carried(); !fine) return fine;
         for (size_t i = 0; i < stacks_.size(); i++) {
             if (auto done = stacks_[i].add(call_, (*results)[first_stacked() + i]); !done) return done;
         }
-        return {};
+        const auto begin = results->begin() + static_cast<std::ptrdiff_t>(form_.own_outputs());
+        carried_.assign(std::make_move_iterator(begin),
+                        std::make_move_iterator(begin + static_cast<std::ptrdiff_t>(form_.carried)));
+        return check_carried();
+    }
+
+    // What a carried value is: a tensor's type, a list, or nothing.
+    struct ValueKind {
+        std::optional<DType> dtype;
+        bool is_list = false;
+        bool operator==(const ValueKind&) const = default;
+        std::string text() const { return dtype ? std::string(name(*dtype)) : std::string("a list"); }
+    };
+    static ValueKind kind_of(const Value& value) {
+        return {value.is_tensor() ? std::optional(value.dtype()) : std::nullopt, value.list != nullptr};
     }
 
     // It keeps the type that it begins with.
     Result<void> check_carried() const {
         for (size_t i = 0; i < carried_.size(); i++) {
-            const Value& begin = at_first_[i];
-            if (same_kind(begin, carried_[i]) || (!begin.tensor && !begin.list)) continue;
-            const auto text = [](const Value& value) {
-                return value.tensor ? std::string(name(value.tensor->dtype())) : std::string("a list");
-            };
-            return wrong_step(call_, fmt::format("carried value {} changes its type", i), text(begin),
-                              text(carried_[i]));
+            const ValueKind &begin = at_first_[i], now = kind_of(carried_[i]);
+            if (begin.dtype == now.dtype || begin == ValueKind()) continue;
+            return wrong_step(call_, fmt::format("carried value {} changes its type", i), begin.text(), now.text());
         }
         return {};
     }
 
     // Bodies of functions say no types: one iteration, of which nothing is kept, tells them.
     void find_types() {
-        const auto results = run_body(call_, *form_.body, inputs_of(0, carried_));
+        give_inputs(0, carried_);
+        const auto results = body_.run();
         for (size_t i = 0; results && i < stacks_.size(); i++) stacks_[i].take_type((*results)[first_stacked() + i]);
     }
 
@@ -224,8 +237,10 @@ private:
     const onnx::LoopForm& form_;
     std::optional<int64_t> trips_;
     bool goes_on_ = true;
-    std::vector<Value> carried_;
-    std::span<const Value> at_first_, scanned_;
+    const Value goes_on_value_ = Value::of(scalar(DType::boolean, 1));
+    BodyRuns body_;
+    std::vector<Value> carried_, scanned_;
+    std::vector<ValueKind> at_first_;  // of what is carried
     std::vector<Stack> stacks_;
 };
 
@@ -248,17 +263,18 @@ Result<std::vector<Value>> run_map(StepCall& call) {
         return wrong_step(call, "the body does not fit the inputs, of which the first is a list");
     const size_t length = call.inputs[0].list->size();
     std::vector<std::vector<Value>> lists(body->outputs.size());
+    BodyRuns runs(call, *body);
     for (size_t place = 0; place < length; place++) {
-        std::vector<Value> given;
-        for (const Value& input : call.inputs) {
+        for (size_t i = 0; i < call.inputs.size(); i++) {
+            const Value& input = call.inputs[i];
             if (input.list && input.list->size() != length)
                 return wrong_step(call, "lists have different lengths", std::to_string(length),
                                   std::to_string(input.list->size()));
-            given.push_back(input.list ? (*input.list)[place] : input);
+            runs.give(i, input.list ? (*input.list)[place] : input);
         }
-        auto results = run_body(call, *body, std::move(given));
+        auto results = runs.run();
         if (!results) return results;
-        for (size_t i = 0; i < lists.size(); i++) lists[i].push_back(std::move((*results)[i]));
+        for (size_t i = 0; i < lists.size(); i++) lists[i].push_back((*results)[i].dense());
     }
     std::vector<Value> results;
     for (auto& list : lists) results.push_back(Value::of_list(std::move(list)));
@@ -269,8 +285,9 @@ Result<std::vector<Value>> run_step(StepCall& call) {
     static const std::map<std::string, Step> loops = {
         {"Loop", &run_loop}, {"Scan", &run_loop}, {"SequenceMap", &run_map}};
     const auto loop = loops.find(call.node.operator_type);
-    const Step step = loop != loops.end() ? loop->second : list_step(call.node.operator_type);
-    if (step) return step(call);
+    if (loop != loops.end()) return loop->second(call);
+    for (Value& input : call.inputs) input = input.dense();  // lists hold no part of what grows
+    if (const Step step = list_step(call.node.operator_type)) return step(call);
     return wrong_step(call, "it is given a list, and it is an operation on tensors", "tensors", "a list");
 }
 

@@ -2,15 +2,14 @@
 // graphs that run in stages themselves; what a loop collects is stacked. Lists are values of steps alone.
 #pragma once
 
-#include "inference/staged_model.h"
+#include "inference/staged_graph.h"
 
 namespace heddle::inference {
 
 struct StepCall {
     const onnx::OnnxNode& node;
     std::vector<Value> inputs;  // one of the node's each; an absent optional is an empty value
-    StagedGraph& graph;         // that holds the node
-    const NamedValues& values;       // what is there: graphs within the node may read them
+    StagedGraph& graph;         // that holds the node, with what is there: graphs within the node may read it
     const RunWatch& watch;
 };
 
@@ -33,7 +32,23 @@ std::optional<int64_t> number_of(const Value& value);
 std::optional<bool> condition_of(const Value& value);
 // Both are tensors of one type, or lists.
 bool same_kind(const Value& a, const Value& b);
-// The graph's results for its own inputs, in order.
-Result<std::vector<Value>> run_body(StepCall& call, const onnx::OnnxGraph& body, std::vector<Value> inputs);
+// Runs of a graph within the node, one after another.
+class BodyRuns {
+public:
+    BodyRuns(StepCall& call, const onnx::OnnxGraph& body);
+    ~BodyRuns() { graph_.let_go(); }
+    BodyRuns(const BodyRuns&) = delete;
+    BodyRuns& operator=(const BodyRuns&) = delete;
+
+    // Of its own inputs. None need be given that nothing reads.
+    bool reads(size_t input) const { return graph_.reads_input(input); }
+    void give(size_t input, Value value);
+    // Its results for them.
+    Result<std::vector<Value>> run();
+
+private:
+    StagedGraph& graph_;
+    const RunWatch& watch_;
+};
 
 }  // namespace heddle::inference

@@ -1,6 +1,22 @@
 #include "inference/value.h"
 
+#include <utility>
+
 namespace heddle::inference {
+
+bool Value::has_shape(const std::vector<Size>& shape) const {
+    if (shape.size() != rank()) return false;
+    for (size_t d = 0; d < shape.size(); d++) {
+        if (shape[d].number() != extent(d)) return false;
+    }
+    return true;
+}
+
+// Nobody but us can come by a list that we alone hold.
+std::vector<Value> Value::take_list() {
+    const auto held = std::const_pointer_cast<std::vector<Value>>(std::exchange(list, nullptr));
+    return held.use_count() == 1 ? std::move(*held) : *held;
+}
 
 std::vector<Value> values_of(std::vector<TensorData> tensors) {
     std::vector<Value> values;

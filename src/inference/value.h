@@ -21,7 +21,7 @@ struct Value {
     static Value of(TensorData data) { return {.tensor = std::move(data), .list = nullptr, .growing = {}, .sizes = {}}; }
     static Value of_list(std::vector<Value> elements) {
         return {.tensor = {},
-                .list = std::make_shared<const std::vector<Value>>(std::move(elements)),
+                .list = std::make_shared<std::vector<Value>>(std::move(elements)),
                 .growing = {},
                 .sizes = {}};
     }
@@ -30,6 +30,24 @@ struct Value {
     }
     // The same, no tensor of which grows: what did is copied.
     Value dense() const { return growing ? of(growing->dense()) : *this; }
+    // The same, in the memory of what grows where it lies row-major there. Only to be read.
+    Value row_major() const { return growing ? of(growing->row_major()) : *this; }
+
+    bool is_tensor() const { return tensor || growing; }
+    // ---- of a tensor
+    DType dtype() const { return tensor ? tensor->dtype() : growing->dtype(); }
+    size_t rank() const { return places().size(); }
+    int64_t extent(size_t dimension) const {
+        return growing && dimension == growing->memory->dimension() ? growing->length : places()[dimension];
+    }
+    std::vector<int64_t> shape() const { return tensor ? tensor->shape() : growing->shape(); }
+    bool has_shape(const std::vector<Size>& shape) const;
+
+    // The list's elements, to be changed: copies, where others hold the list too. This is nothing any more.
+    std::vector<Value> take_list();
+
+private:
+    const std::vector<int64_t>& places() const { return tensor ? tensor->shape() : growing->memory->all().shape(); }
 };
 
 std::vector<Value> values_of(std::vector<TensorData> tensors);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -328,26 +329,52 @@ Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<Ten
     if (auto fine = check_donated(p, inputs); !fine) return fine;
     for (const plan::Donation& donation : p.donations)
         outputs[static_cast<size_t>(donation.output)] = inputs[static_cast<size_t>(donation.input)];
-    if (auto taken = arena_->take(p, numbers_); !taken) return taken;
     codegen::Device* const device = executable_->device().get();
     if (device) {
+        if (auto taken = arena_->take(p, numbers_); !taken) return taken;
         if (auto staged = stage_inputs(inputs); !staged) return staged;
     }
+    std::vector<const std::byte*> begins;
+    for (const TensorData& input : inputs) begins.push_back(input.data());
+    auto done = launch(begins, outputs, watched);
+    if (!done || !device) return done;
+    return take_outputs(outputs);
+}
+
+Result<void> Session::run_fitting(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs,
+                                  Progress* watched) {
+    assert(!executable_->device() && plan().donations.empty());
+    if (!expected_) return expected_;
+    return launch(inputs, outputs, watched);
+}
+
+// Whether a run takes about as long as another thread to wake up.
+bool Session::is_small() const {
+    constexpr int64_t most = 4096;
+    int64_t all = 0;
+    for (const int64_t bytes : numbers_.bytes) {
+        if ((all += bytes) > most) return false;
+    }
+    return true;
+}
+
+Result<void> Session::launch(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs, Progress* watched) {
+    const plan::Plan& p = plan();
+    if (auto taken = arena_->take(p, numbers_); !taken) return taken;
+    codegen::Device* const device = executable_->device().get();
     const auto begin = [&](int32_t b) -> std::byte* {
         const plan::Buffer& buffer = p.buffers[static_cast<size_t>(b)];
         using Kind = plan::Buffer::Kind;
         const bool of_caller = buffer.kind == Kind::input || buffer.kind == Kind::output;
         if (of_caller && device) return staged_[static_cast<size_t>(b)].get();
-        if (buffer.kind == Kind::input) return const_cast<std::byte*>(inputs[static_cast<size_t>(buffer.index)].data());
+        if (buffer.kind == Kind::input) return const_cast<std::byte*>(inputs[static_cast<size_t>(buffer.index)]);
         if (buffer.kind == Kind::output) return writable(outputs[static_cast<size_t>(buffer.index)]);
         if (buffer.kind == Kind::workspace) return arena_->workspace() + numbers_.offset[static_cast<size_t>(b)];
         return executable_->fixed_address(b);
     };
     const auto address = [&](int32_t b) { return begin(b) + numbers_.base[static_cast<size_t>(b)]; };
-    auto done = run_batches(p, p.run, numbers_.run, executable_->kernels_, address,
-                            {*pool_, arena_->scratch(), device, watched}, profile_);
-    if (!done || !device) return done;
-    return take_outputs(outputs);
+    return run_batches(p, p.run, numbers_.run, executable_->kernels_, std::ref(address),
+                       {*pool_, arena_->scratch(), device, is_small(), watched}, profile_);
 }
 
 }  // namespace heddle::runtime

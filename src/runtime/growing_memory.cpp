@@ -1,5 +1,6 @@
 #include "runtime/growing_memory.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -90,6 +91,13 @@ TensorData Growing::dense() const {
     TensorData result(dtype(), shape());
     copy_places(result.mutable_data(), length, memory->data(), memory->capacity(), length, result, memory->dimension());
     return result;
+}
+
+TensorData Growing::row_major() const {
+    const std::vector<int64_t>& all = memory->all().shape();
+    const bool lies_so = std::all_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(memory->dimension()),
+                                     [](int64_t extent) { return extent == 1; });
+    return lies_so ? as_it_lies() : dense();
 }
 
 TensorData Growing::as_it_lies() const { return {dtype(), shape(), memory, memory->data()}; }

@@ -52,6 +52,8 @@ struct Growing {
     std::vector<int64_t> shape() const;
     // Row-major, in memory of its own.
     TensorData dense() const;
+    // The same; where it lies row-major in the memory that grows, there, and only to be read.
+    TensorData row_major() const;
     // As a run takes and gives it: its elements lie `strides` apart, and not as a tensor's do.
     TensorData as_it_lies() const;
 };

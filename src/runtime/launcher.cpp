@@ -74,9 +74,11 @@ public:
 
     bool is_there() const { return progress_ != nullptr; }
     bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
-    // By thread 0 alone.
+    // By thread 0 alone. What takes long begins with this.
     void look() {
-        if (!progress_ || stopped() || Clock::now() - begin_ < patience) return;
+        if (!progress_ || stopped()) return;
+        if (begin_ == Clock::time_point()) begin_ = Clock::now();
+        if (Clock::now() - begin_ < patience) return;
         if (progress_->is_cancelled()) stopped_.store(true, std::memory_order_relaxed);
     }
 
@@ -85,18 +87,17 @@ public:
 private:
     static constexpr std::chrono::milliseconds patience{20};
     Progress* const progress_;
-    const Clock::time_point begin_ = Clock::now();
+    Clock::time_point begin_ = {};
     std::atomic<bool> stopped_ = false;
 };
 
 class BatchRunner {
 public:
     BatchRunner(const plan::Plan& plan, const LaunchSite& site)
-        : plan_(plan), scratch_(site.scratch), pool_(site.pool), watch_(site.watched) {}
+        : plan_(plan), scratch_(site.scratch), pool_(site.pool), alone_(site.alone || site.pool.threads() == 1), watch_(site.watched) {}
 
     Result<void> run(std::vector<Ready>& batch) {
-        // On one thread tasks run in order anyway.
-        if (pool_.threads() == 1) return run_together(batch);
+        if (alone_) return run_alone(batch);
         const auto in_rounds = std::ranges::stable_partition(batch, [](const Ready& r) { return !r.in_rounds(); });
         if (auto done = run_together({batch.begin(), in_rounds.begin()}); !done) return done;
         for (const Ready& ready : in_rounds) {
@@ -106,6 +107,21 @@ public:
     }
 
 private:
+    // On one thread tasks run in order anyway.
+    Result<void> run_alone(std::span<Ready> batch) {
+        for (Ready& ready : batch) {
+            if (ready.tasks == 0) continue;
+            if (call_watched(ready, 0, 0, ready.tasks) == 0) {
+                if (watch_.stopped()) return cancelled();
+                continue;
+            }
+            int64_t point[3];
+            std::memcpy(point, scratch_.front().get(), sizeof point);
+            return out_of_range(plan_, *ready.launch, point);
+        }
+        return {};
+    }
+
     // Tasks of all launches one behind the other.
     Result<void> run_together(std::span<Ready> batch) {
         int64_t tasks = 0;
@@ -116,7 +132,6 @@ private:
         Failure failure;
         // Some chunks a thread even out what differs between tasks; more cost more than they gain.
         int64_t chunk = std::max<int64_t>(1, tasks / (pool_.threads() * 8));
-        if (pool_.threads() == 1) chunk = tasks;
         pool_.run(tasks, chunk, [&](int thread, int64_t begin, int64_t end) {
             for (const Ready& ready : batch) {
                 int64_t low = std::max<int64_t>(begin - ready.first_task, 0);
@@ -184,6 +199,7 @@ private:
     const plan::Plan& plan_;
     const std::vector<std::shared_ptr<std::byte>>& scratch_;
     ThreadPool& pool_;
+    const bool alone_;
     Watch watch_;
     static constexpr int64_t rounds_between_looks = 64;
 };
@@ -224,6 +240,7 @@ Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> ba
                     .rounds = numbers.rounds(next),
                     .scratch_bytes = numbers.scratch_bytes(next)};
         next++;
+        ready.buffers.reserve(launch.buffers.size());
         for (int32_t b : launch.buffers) ready.buffers.push_back(address(b));
         return ready;
     };

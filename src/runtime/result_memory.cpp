@@ -1,6 +1,7 @@
 #include "runtime/result_memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <deque>
 #include <mutex>
@@ -11,6 +12,7 @@ namespace heddle::runtime {
 namespace {
 
 constexpr int64_t smallest = int64_t{64} << 10;  // what is less costs nothing worth remembering
+constexpr int64_t small = 256;                   // or next to nothing, and a loop hardly more
 
 }  // namespace
 
@@ -61,9 +63,21 @@ int64_t ResultMemory::capacity(int64_t bytes) {
     return (bytes + step - 1) / step * step;
 }
 
+std::shared_ptr<std::byte> ResultMemory::small_block() {
+    std::shared_ptr<std::byte>& block = small_[next_small_++ % small_blocks];
+    if (block.use_count() == 1) {
+        std::atomic_thread_fence(std::memory_order_acquire);  // behind all that those did who had it
+        return block;
+    }
+    block = allocate_buffer(small);
+    if (!block) throw std::bad_alloc();
+    return block;
+}
+
 TensorData ResultMemory::make(const TensorType& type) {
     const int64_t bytes = type.byte_size();
     std::vector<int64_t> shape = numbers_of(type.shape);
+    if (bytes <= small) return {type.dtype, std::move(shape), small_block()};
     if (bytes < smallest) return {type.dtype, std::move(shape)};
     auto [size, memory] = kept_->take(bytes);
     if (!memory) memory = allocate_buffer(static_cast<size_t>(size = capacity(bytes)));

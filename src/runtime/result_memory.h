@@ -2,6 +2,7 @@
 // system about as long as it takes to write it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -20,12 +21,18 @@ public:
     // From now on, at least so many bytes may be kept: the capacities of one run's results. It begins with none.
     void keep(int64_t bytes);
     // A tensor whose elements may be anything, where one lay that had at most twice as many bytes. Whoever has it last gives
-    // its memory back, from any thread, and also after this object has ended. std::bad_alloc, as TensorData.
+    // its memory back, from any thread, and also after this object has ended. By one thread at a time. std::bad_alloc, as TensorData.
     TensorData make(const TensorType& type);
 
     int64_t bytes() const;  // that nobody has
 
 private:
+    std::shared_ptr<std::byte> small_block();
+
+    // Numbers and short rows, as loops hand them on from one iteration to the next: in turn those that nobody has any more.
+    static constexpr size_t small_blocks = 16;
+    std::array<std::shared_ptr<std::byte>, small_blocks> small_;
+    size_t next_small_ = 0;
     struct Kept;
     std::shared_ptr<Kept> kept_;
 };

@@ -47,46 +47,135 @@ std::string by_counting(std::span<const DType> keys, bool filtered) {
         (filtered ? "kept[q] && " : "") + comes_before(keys, at("q"), at("i")), filtered ? " && kept[i]" : "");
 }
 
-// Batcher's bitonic network (K. E. Batcher, Sorting networks and their applications, 1968): in each stage every element
-// meets the one whose number differs in one bit, and they change places if they are not in order, in time n log(n)^2.
-// What fills up to a power of two comes last: its keys are the greatest, and its places too. What a filter leaves out
-// has a place below zero.
-std::string by_network(std::span<const DType> keys, bool filtered) {
-    std::vector<std::string> states;
-    for (size_t k = 0; k < keys.size(); ++k) states.push_back(fmt::format("sorted{}", k));
-    states.push_back("place");
-    Reads far, near;
-    for (const std::string& state : states) {
-        far.push_back(fmt::format("{}[t - 1, bit_xor(i, distance[t])]", state));
-        near.push_back(fmt::format("{}[t - 1, i]", state));
-    }
-    std::string before = comes_before(keys, far, near);
-    if (filtered)
-        before = fmt::format("bit_or(bit_and({0} >= 0, {1} < 0), bit_and(({0} >= 0) == ({1} >= 0), {2}))", far.back(),
-                             near.back(), before);
-    std::string text = fmt::format(
-        "let levels = len([b for b < 62 if 2 ^ b < n])\n"
-        "let all = 2 ^ levels\n"
-        "let stages = [[k, k - j] for k < levels, j < levels if j <= k]\n"
-        "let distance = [2 ^ stage[1] for stage in stages]\n"
-        "let run = [2 ^ (stage[0] + 1) for stage in stages]\n"
-        "scan t < len(stages):\n"
-        "  let changes[i < all] = ({}) == ((bit_and(i, distance[t]) == 0) == (bit_and(i, run[t]) == 0))\n",
-        before);
-    // The greatest of the type: highest(uint64) is no static number.
-    const auto greatest = [](DType dtype) {
-        return is_float(dtype) ? "(inf - inf)" : fmt::format("bit_xor(bit_not({0}(0)), lowest({0}))", name(dtype));
+// How many elements a network puts in order, as powers of two: `levels` of all, rounded up. Where few places are wanted, the
+// elements lie in columns of 2^width rows, as many as there are places or up to twice as many. Each column is put in order; then
+// the best of two columns are one, `rounds` times; the elements that are left are put in order once more.
+struct NetworkSize {
+    int levels = 0, width = 0, rounds = 0;
+};
+
+NetworkSize size_of_network(const Size& elements, const std::optional<Size>& places) {
+    const auto bits = [](const Size& size) {
+        int count = 0;
+        while (count < 31 && Size::less(int64_t{1} << count, size)) count++;
+        return count;
     };
-    const std::string own =
-        filtered ? fmt::format("(kept[i] ?? false) ? int32(i) : int32(i) - {}", 2 * most_ordered) : "int32(i)";
-    for (size_t k = 0; k < states.size(); ++k) {
-        const std::string initial = k == keys.size() ? own : fmt::format("key{}[i] ?? {}", k, greatest(keys[k]));
-        text += fmt::format("  {}[t, i < all] = changes[i] ? {} : {} from {}\n", states[k], far[k], near[k], initial);
-    }
-    // Coordinates are compared with the size, and no elements, which would ask for its number.
-    return text + "let last[r < count] = place[len(stages) - 1, r] ?? -1\n" +
-           fmt::format("let at[r < count] = {} ? int64(last[r]) : -1\n", filtered ? "last[r] >= 0" : "r < n");
+    constexpr int least_width = 2, most_rounds = 6;  // behind six of them there is little left
+    NetworkSize network{.levels = bits(elements)};
+    network.width = places ? std::max(least_width, bits(*places)) : network.levels;
+    if (network.width + 1 < network.levels)
+        network.rounds = std::min(most_rounds, network.levels - network.width);
+    else
+        network.width = network.levels;
+    return network;
 }
+
+// Batcher's bitonic networks (K. E. Batcher, Sorting networks and their applications, 1968): in each step every element
+// meets the one whose number differs in one bit, and they change places if they are not in order, in time n log(n)^2. Of two
+// columns in order, one of them turned, the lesser of each row are the best, and so that half of the network's last steps put
+// them in order (n log(k)^2 for k places). What fills up to a power of two comes last: its keys are the greatest, and its
+// places too. What a filter leaves out has a place below zero.
+class NetworkText {
+public:
+    NetworkText(std::span<const DType> keys, bool filtered, NetworkSize size)
+        : keys_(keys), filtered_(filtered), size_(size) {
+        for (size_t k = 0; k < keys.size(); ++k) states_.push_back(fmt::format("sorted{}", k));
+        states_.push_back("place");
+    }
+
+    std::string text() {
+        add_columns(size_.width, size_.levels - size_.width);
+        for (int round = 0; round < size_.rounds; round++) add_best_of_two();
+        if (columns_ > 0) add_all();
+        // Coordinates are compared with the size, and no elements, which would ask for its number.
+        return text_ + fmt::format("let last[r < count] = {} ?? -1\n", read("place", at("r"))) +
+               fmt::format("let at[r < count] = {} ? int64(last[r]) : -1\n", filtered_ ? "last[r] >= 0" : "r < n");
+    }
+
+private:
+    // Of the states made last, behind their last step.
+    std::string at(const std::string& places) const { return fmt::format("len(steps{}) - 1, {}", part_, places); }
+    std::string read(const std::string& state, const std::string& places) const {
+        return fmt::format("{}_{}[{}]", state, part_, places);
+    }
+    Reads reads(const std::string& places) const {
+        Reads all;
+        for (const std::string& state : states_) all.push_back(read(state, places));
+        return all;
+    }
+
+    std::string before(const Reads& a, const Reads& b) const {
+        const std::string less = comes_before(keys_, a, b);
+        if (!filtered_) return less;
+        return fmt::format("bit_or(bit_and({0} >= 0, {1} < 0), bit_and(({0} >= 0) == ({1} >= 0), {2}))", a.back(), b.back(), less);
+    }
+
+    // From now on states are those of these steps, each [distance, run]; they begin with `initial`.
+    void add_steps(const std::string& steps, int width, int columns, const Reads& initial) {
+        part_++;
+        columns_ = columns;
+        const std::string lane = columns > 0 ? ", c" : "";
+        const std::string axes = fmt::format("i < {}", int64_t{1} << width) +
+                                 (columns > 0 ? fmt::format(", c < {}", int64_t{1} << columns) : std::string());
+        const Reads far = reads(fmt::format("t - 1, bit_xor(i, distance{}[t]){}", part_, lane));
+        const Reads near = reads(fmt::format("t - 1, i{}", lane));
+        text_ += fmt::format(
+            "let steps{0} = {1}\n"
+            "let distance{0} = [step[0] for step in steps{0}]\n"
+            "let run{0} = [step[1] for step in steps{0}]\n"
+            "scan t < len(steps{0}):\n"
+            "  let changes{0}[{2}] = ({3}) == ((bit_and(i, distance{0}[t]) == 0) == (bit_and(i, run{0}[t]) == 0))\n",
+            part_, steps, axes, before(far, near));
+        for (size_t k = 0; k < states_.size(); ++k)
+            text_ += fmt::format("  {} = changes{}[i{}] ? {} : {} from {}\n", read(states_[k], "t, " + axes), part_, lane, far[k],
+                                 near[k], initial[k]);
+    }
+
+    static std::string steps_of_order(int width) {
+        return fmt::format("[[2 ^ (k - j), 2 ^ (k + 1)] for k < {0}, j < {0} if j <= k]", width);
+    }
+
+    void add_columns(int width, int columns) {
+        const std::string element = columns > 0 ? fmt::format("i * {} + c", int64_t{1} << columns) : "i";
+        // The greatest of the type: highest(uint64) is no static number.
+        const auto greatest = [](DType dtype) {
+            return is_float(dtype) ? "(inf - inf)" : fmt::format("bit_xor(bit_not({0}(0)), lowest({0}))", name(dtype));
+        };
+        Reads initial;
+        for (size_t k = 0; k < keys_.size(); ++k)
+            initial.push_back(fmt::format("key{}[{}] ?? {}", k, element, greatest(keys_[k])));
+        initial.push_back(filtered_ ? fmt::format("(kept[{0}] ?? false) ? int32({0}) : int32({0}) - {1}", element, 2 * most_ordered)
+                                    : fmt::format("int32({})", element));
+        add_steps(steps_of_order(width), width, columns, initial);
+    }
+
+    void add_best_of_two() {
+        const int width = size_.width, columns = columns_ - 1;
+        const int64_t rows = int64_t{1} << width, apart = int64_t{1} << columns;
+        const std::string lane = columns > 0 ? "c" : "0";
+        const Reads one = reads(at("i, " + lane)), other = reads(at(fmt::format("{} - i, {} + {}", rows - 1, lane, apart)));
+        const std::string place = columns > 0 ? "i, c" : "i";
+        text_ += fmt::format("let best{}[i < {}{}] = {}\n", part_, rows, columns > 0 ? fmt::format(", c < {}", apart) : "",
+                             before(one, other));
+        Reads initial;
+        for (size_t k = 0; k < states_.size(); ++k)
+            initial.push_back(fmt::format("best{}[{}] ? {} : {}", part_, place, one[k], other[k]));
+        add_steps(fmt::format("[[2 ^ ({0} - j), 2 ^ {1}] for j < {1}]", width - 1, width), width, columns, initial);
+    }
+
+    void add_all() {
+        const int64_t columns = int64_t{1} << columns_;
+        add_steps(steps_of_order(size_.width + columns_), size_.width + columns_, 0,
+                  reads(at(fmt::format("i // {0}, i % {0}", columns))));
+    }
+
+    const std::span<const DType> keys_;
+    const bool filtered_;
+    const NetworkSize size_;
+    std::vector<std::string> states_;
+    std::string text_;
+    int part_ = 0, columns_ = 0;  // of the states made last
+};
 
 std::vector<SyntaxPointer> parsed(std::string text) {
     DiagnosticSink sink;
@@ -148,22 +237,28 @@ Value BodyBuilder::order(const Syntax& statement, const Scope& scope, const Vari
         expressions_.elements().refuse(std::move(diagnostic));
     }
     const bool filtered = terms.kept.has_value();
-    StandsFor& order = orders_.emplace_back(StandsFor{
-        parsed(terms.extent < most_counted ? by_counting(terms.dtypes, filtered) : by_network(terms.dtypes, filtered)),
-        {}});
+    const Value count = expressions_.evaluate(*statement.generators[0].range, around);
+    const auto text = [&] {
+        if (terms.extent < most_counted) return by_counting(terms.dtypes, filtered);
+        const auto places = count.is_integer() ? std::optional(count.size()) : std::nullopt;
+        return NetworkText(terms.dtypes, filtered, size_of_network(terms.extent, places)).text();
+    };
+    StandsFor& order = orders_.emplace_back(StandsFor{parsed(text()), {}});
     Scope own;  // nothing of the body has a name in it
     own.names.set("n", Value::of(terms.extent));
-    own.names.set("count", expressions_.evaluate(*statement.generators[0].range, around));
+    own.names.set("count", count);
     if (filtered) own.names.set("kept", *terms.kept);
     for (size_t k = 0; k < terms.keys.size(); ++k)
         own.names.set(order.names.emplace_back(fmt::format("key{}", k)), terms.keys[k]);
     StateTypes types;  // of the network's states: its keys', and its places'
     for (const SyntaxPointer& each : order.statements) {
         if (each->kind != Syntax::Kind::scan_block) continue;
+        size_t key = 0;
         for (const SyntaxPointer& state : each->children) {
             if (!state->initial) continue;
-            const DType dtype = types.size() < terms.dtypes.size() ? terms.dtypes[types.size()] : DType::int32;
+            const DType dtype = key < terms.dtypes.size() ? terms.dtypes[key] : DType::int32;
             types[state.get()] = {dtype, Element::Weak::no};
+            key++;
         }
     }
     const StateTypes* const before = std::exchange(types_, &types);

@@ -1,68 +1,9 @@
 // Models whose sizes, branches and trip counts follow from data: what stages compute, what is compiled again, what is refused.
-#include "inference/staged_model.h"
-
-#include "frontends/onnx/model_builder.h"
+#include "inference/staged_models.h"
 #include "inference/steps.h"
 
 namespace heddle::inference {
 namespace {
-
-using onnx::graph_attribute;
-using onnx::integer_attribute;
-using onnx::ModelText;
-using onnx::NodeText;
-
-constexpr int int64_type = 7, bool_type = 9;
-
-TensorData floats(const std::vector<double>& values) {
-    TensorData data(DType::float32, {static_cast<int64_t>(values.size())});
-    for (size_t i = 0; i < values.size(); i++) data.set_real(static_cast<int64_t>(i), values[i]);
-    return data;
-}
-
-TensorData number(int64_t value, DType dtype = DType::int64) {
-    TensorData data(dtype, {});
-    data.set_integer(0, value);
-    return data;
-}
-
-std::vector<double> reals(const Value& value) {
-    std::vector<double> result;
-    for (int64_t i = 0; value.tensor && i < value.tensor->size(); i++) result.push_back(value.tensor->real_at(i));
-    return result;
-}
-
-bool equal(const Value& a, const Value& b) {
-    if (a.list || b.list) return a.list && b.list && std::ranges::equal(*a.list, *b.list, equal);
-    if (!a.tensor || !b.tensor) return !a.tensor && !b.tensor;
-    return a.tensor->dtype() == b.tensor->dtype() && a.tensor->shape() == b.tensor->shape() &&
-           std::memcmp(a.tensor->data(), b.tensor->data(), static_cast<size_t>(a.tensor->byte_size())) == 0;
-}
-
-// A model with its programs. What they compute is what the interpreter does.
-class Staged {
-public:
-    explicit Staged(const ModelText& text) : model_(*onnx::parse(text.bytes())), programs_(make_engine(1)) {
-        staged_ = std::make_unique<StagedModel>(model_, heddle::library(), compiled_by(programs_), Bindings());
-        interpreted_ = std::make_unique<StagedModel>(model_, heddle::library(), interpreted(), Bindings());
-    }
-    Result<std::vector<Value>> run(const std::vector<TensorData>& inputs) {
-        auto results = staged_->run(values_of(inputs), {});
-        const auto expected = interpreted_->run(values_of(inputs), {});
-        EXPECT_EQ(codes(results), codes(expected));
-        if (results && expected) EXPECT_TRUE(std::ranges::equal(*results, *expected, equal));
-        return results;
-    }
-    size_t compiled() const { return programs_.compiled(); }
-
-private:
-    using Bindings = std::map<std::string, int64_t>;
-    onnx::OnnxModel model_;
-    ProgramCache programs_;
-    std::unique_ptr<StagedModel> staged_, interpreted_;
-};
-
-
 
 // y = x doubled `trips` times, or until its sum is 100; all y on the way.
 ModelText doubling() {

@@ -136,6 +136,46 @@ def test_orders_and_first_places_of_a_body_beside_numpy():
                     assert place == (first + [-1])[0]
 
 
+def test_few_places_of_many_elements():
+    """Columns, the best of two, and all that are left: each count, with whatever is left over."""
+    library, random = own_library(ORDERS), np.random.default_rng(11)
+    for size in (513, 4097, 30000):
+        for a in (random.integers(0, 2**63, size).astype(np.uint64), random.choice(np.float32([np.nan, -np.inf, np.inf, 0, -0.0, 1, 2]), size)):
+            b = random.choice([np.nan, np.inf, 1.0, 2.0], size)
+            for some in (False, True):
+                kept = [i for i in np.lexsort((b, a)) if not some or (i % 3 and a[i] == a[i])]
+                for count in (1, 5, 100, 256):
+                    np.testing.assert_array_equal(library.call("ordered", a, b, count=count, some=some)[0], kept[:count])
+    # What a filter leaves is less than is wanted.
+    x = np.full(3000, np.nan, np.float32)
+    x[[5, 2999, 40]] = 3, 1, 2
+    np.testing.assert_array_equal(library.call("ordered", x, x, count=6, some=True)[0], [2999, 40, 5, -1, -1, -1])
+    x = random.random((3, 2100)).astype(np.float32)
+    for found, wanted in zip(library.call("top_k_in_order", x, k=20), library.call("top_k_ranked", x, k=20), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+FEW = """
+few_of_rows:
+  inputs: {x: "float64[$rows, $n]", w: "float64[5]"}
+  index: "[$rows]"
+  outputs: {y: float64}
+  body: |
+    let place[r < 5] = order(i < $n : -x[@rows, i])
+    y = sum(r < 5 : w[r] * x[@rows, place[r]])
+"""
+
+
+def test_few_places_have_a_gradient():
+    library, random = own_library(FEW), np.random.default_rng(12)
+    x, w = random.random((3, 700)), random.random(5)
+    gradient = heddle.grad(lambda v: library.call("reduce_sum", library.call("few_of_rows", v, w), keepdims=False), library=library)(x)
+    wanted = np.zeros_like(x)
+    for row, made in zip(x, wanted, strict=True):
+        made[np.argsort(-row, kind="stable")[:5]] = w
+    np.testing.assert_allclose(gradient, wanted)
+
+
 def test_what_is_read_in_an_order_has_a_gradient():
     library, random = own_library(ORDERS), np.random.default_rng(9)
     for n in (40, 600):

@@ -110,6 +110,12 @@ std::set<std::string_view> captures_of(const OnnxGraph& graph) {
     return read;
 }
 
+bool captures(const OnnxNode& node, std::string_view value) {
+    return std::ranges::any_of(node.attributes, [&](const OnnxAttribute& attribute) {
+        return attribute.graph && captures_of(*attribute.graph).contains(value);
+    });
+}
+
 std::set<std::string_view> reads_of(const OnnxNode& node) {
     std::set<std::string_view> read(node.inputs.begin(), node.inputs.end());
     for (const OnnxAttribute& attribute : node.attributes) {

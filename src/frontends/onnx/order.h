@@ -13,6 +13,8 @@ namespace heddle::onnx {
 std::set<std::string_view> reads_of(const OnnxNode& node);
 // What a graph within a node reads of the graphs around it.
 std::set<std::string_view> captures_of(const OnnxGraph& graph);
+// Whether a graph within the node reads the value.
+bool captures(const OnnxNode& node, std::string_view value);
 
 // Puts the nodes of a model's graphs, and of those within its nodes and functions, behind the nodes whose values they
 // read; else they stay as they were. Code onnx.cycle: some need one another; the summary names them.
