@@ -5,6 +5,8 @@
 
 #include "frontends/onnx/loop.h"
 #include "inference/steps.h"
+#include "runtime/arena.h"
+#include "support/resident_memory.h"
 #include "support/tensor_parts.h"
 
 namespace heddle::inference {
@@ -118,9 +120,21 @@ Result<size_t> axis_of(const StepCall& call, int64_t rank, int64_t otherwise) {
     return static_cast<size_t>(from_begin);
 }
 
+// Of a dimension of tensors without elements there may be any number.
+Result<void> check_count(int64_t parts) {
+    const int64_t most = physical_memory_bytes() / static_cast<int64_t>(sizeof(Value));
+    if (parts <= most) return {};
+    auto problem = runtime::out_of_memory(physical_memory_bytes());
+    problem.error().front().found = fmt::format("a list of {} tensors", parts);
+    return problem;
+}
+
 // Lengths of the parts along a dimension of `extent`.
 Result<std::vector<int64_t>> parts_of(const StepCall& call, int64_t extent) {
-    if (!is_given(call, 1)) return std::vector<int64_t>(static_cast<size_t>(extent), 1);
+    if (!is_given(call, 1)) {
+        if (auto fine = check_count(extent); !fine) return fail(std::move(fine.error()));
+        return std::vector<int64_t>(static_cast<size_t>(extent), 1);
+    }
     const auto& split = call.inputs[1].tensor;
     if (!split || !is_integer(split->dtype()) || split->shape().size() > 1)
         return wrong_list(call, "the lengths of parts are one integer or a list of them");
@@ -128,6 +142,7 @@ Result<std::vector<int64_t>> parts_of(const StepCall& call, int64_t extent) {
     if (split->shape().empty()) {
         const int64_t length = split->integer_at(0);
         if (length < 1) return wrong_list(call, "parts have at least one element", "1 or more", std::to_string(length));
+        if (auto fine = check_count(extent / length); !fine) return fail(std::move(fine.error()));
         for (int64_t begin = 0; begin < extent; begin += length) lengths.push_back(std::min(length, extent - begin));
         return lengths;
     }

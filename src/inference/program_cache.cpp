@@ -13,6 +13,7 @@
 #include "evaluate/work.h"
 #include "inference/growing_run.h"
 #include "support/guarded.h"
+#include "support/inline_vector.h"
 #include "support/progress.h"
 #include "support/resident_memory.h"
 
@@ -36,6 +37,9 @@ bool same_value(const TensorData& a, const TensorData& b) {
     if (a.byte_size() != b.byte_size()) return false;
     return a.byte_size() == 0 || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.byte_size())) == 0;
 }
+
+// Where inputs lie.
+using Begins = InlineVector<const std::byte*, 8>;
 
 struct ProgramCache::Wanted {
     const std::string& key;
@@ -69,7 +73,7 @@ struct ProgramCache::Wanted {
 bool ProgramCache::fits(const Entry& entry, const Wanted& wanted) {
     if (entry.key != wanted.key || !has_types_and_values(entry, wanted)) return false;
     for (size_t i = 0; i < wanted.inputs.size(); i++) {
-        if (entry.types[i].extents() != wanted.inputs[i].shape()) return false;
+        if (!std::ranges::equal(entry.types[i].shape, wanted.inputs[i].shape(), {}, &Size::number)) return false;
     }
     if (!wanted.names) return true;
     const auto& names = entry.session->numbers().names;
@@ -302,13 +306,12 @@ ProgramCache::Entry* ProgramCache::repeated(const Part& part, std::span<const Va
 
 Result<ProgramCache::Results> ProgramCache::run_again(Entry& entry, std::span<const Value* const> inputs, Progress* progress) {
     runtime::Session& session = *entry.session;
-    std::vector<Value> copies;
-    copies.reserve(inputs.size());
-    std::vector<const std::byte*> begins;
-    begins.reserve(inputs.size());
+    std::vector<TensorData> views;  // of what grows
+    Begins begins;
+    views.reserve(static_cast<size_t>(std::ranges::count_if(inputs, [](const Value* input) { return input->growing.has_value(); })));
     for (const Value* input : inputs) {
-        if (input->growing) copies.push_back(input->row_major());
-        begins.push_back((input->growing ? copies.back() : *input).tensor->data());
+        if (input->growing) views.push_back(input->growing->row_major());
+        begins.push_back(input->growing ? views.back().data() : input->tensor->data());
     }
     std::vector<TensorData> results;
     try {
@@ -317,7 +320,7 @@ Result<ProgramCache::Results> ProgramCache::run_again(Entry& entry, std::span<co
         return runtime::out_of_memory(session.plan(), session.numbers());
     }
     session.set_profile(nullptr);
-    if (auto done = session.run_fitting(begins, results, progress); !done) return fail(std::move(done.error()));
+    if (auto done = session.run_fitting({begins.begin(), begins.size()}, results, progress); !done) return fail(std::move(done.error()));
     auto values = as_values(std::move(results), session);
     values.operations = entry.operations;
     return values;
@@ -343,7 +346,10 @@ Result<ProgramCache::Results> ProgramCache::run_in(runtime::Session& session, co
     }
     for (size_t g = 0; g < growing->size(); g++)
         tensors[static_cast<size_t>(plan.growths[g].output)] = (*growing)[g].as_it_lies();
-    if (auto done = session.run(inputs, tensors, progress); !done) return fail(std::move(done.error()));
+    Begins begins;
+    for (const TensorData& input : inputs) begins.push_back(input.data());
+    if (auto done = session.run_fitting({begins.begin(), begins.size()}, tensors, progress); !done)
+        return fail(std::move(done.error()));
     Results results = as_values(std::move(tensors), session);
     for (size_t g = 0; g < growing->size(); g++) {
         Value& value = results.values[static_cast<size_t>(plan.growths[g].output)];

@@ -120,6 +120,7 @@ private:
     std::map<std::string, std::unique_ptr<Continuation>> continuations_;  // by what is left
     Continuation* first_ = nullptr;
     bool is_checked_ = false;
+    int64_t stages_run_ = 0;
     std::vector<StageEnd> ends_;  // by tag
     std::map<const onnx::OnnxGraph*, std::unique_ptr<StagedGraph>> within_;
 };

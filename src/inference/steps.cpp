@@ -131,7 +131,6 @@ public:
     Result<std::vector<Value>> run() {
         if (auto fine = form_.counts ? take_count() : take_lengths(); !fine) return fail(std::move(fine.error()));
         for (int64_t trip = 0; goes_on_ && (!trips_ || trip < *trips_); trip++) {
-            if (is_cancelled(call_.watch.progress)) return cancelled();
             if (auto fine = spend(call_.watch, work_of_iteration); !fine) return fail(std::move(fine.error()));
             if (auto fine = check_memory(trip); !fine) return fail(std::move(fine.error()));
             if (auto done = iterate(trip); !done) return fail(std::move(done.error()));

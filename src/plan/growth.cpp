@@ -11,17 +11,26 @@ using namespace equations;
 
 namespace {
 
+// Whether the equation, which copies to the same place, copies all of a tensor of this shape.
+bool is_whole(const System& system, const Equation& equation, const std::vector<Size>& shape) {
+    Size points = 1, elements = 1;
+    for (AxisId axis : equation.axes) points *= system.arena->extent(axis);
+    for (const Size& extent : shape) elements *= extent;
+    if (points.same_as(elements)) return true;
+    const auto spans = [&](const auto& coordinate, const Size& extent) {
+        return coordinate->kind == Kind::variable && Size::always_equal(system.arena->extent(coordinate->axis()), extent);
+    };
+    return std::ranges::equal(equation.left, shape, spans);
+}
+
 // The input that the equation copies, all of it and to the same place; nothing: it is another equation.
 std::optional<TensorIndex> copied_by(const System& system, const Equation& equation) {
     const bool copies = !equation.dead && !equation.reducer && equation.scan < 0 && equation.right->kind == Kind::read &&
                         std::ranges::equal(equation.right->parts(), equation.left);
     if (!copies) return std::nullopt;
     const TensorIndex from = equation.right->tensor();
-    Size points = 1, elements = 1;
-    for (AxisId axis : equation.axes) points *= system.arena->extent(axis);
-    for (const Size& extent : system.tensor(from).shape) elements *= extent;
     const bool is_input = system.tensor(from).kind == SystemTensor::Kind::input;
-    return is_input && points.same_as(elements) ? std::optional(from) : std::nullopt;
+    return is_input && is_whole(system, equation, system.tensor(from).shape) ? std::optional(from) : std::nullopt;
 }
 
 // Whether a plan of the graph can be for more sizes than this one.
@@ -39,7 +48,7 @@ bool is_open(const Size& size, const Graph& graph) {
 std::optional<size_t> longer_dimension(const SystemTensor& output, const SystemTensor& input) {
     std::vector<size_t> longer;
     for (size_t d = 0; d < output.shape.size(); d++) {
-        if (!output.shape[d].same_as(input.shape[d])) longer.push_back(d);
+        if (!Size::always_equal(output.shape[d], input.shape[d])) longer.push_back(d);
     }
     const bool grows = longer.size() == 1 && output.dtype == input.dtype &&
                        output.shape[longer[0]] > input.shape[longer[0]];

@@ -12,6 +12,7 @@
 
 #include "codegen/device.h"
 #include "support/far_index.h"
+#include "support/inline_vector.h"
 #include "support/progress.h"
 
 namespace heddle::runtime {
@@ -24,7 +25,7 @@ constexpr int64_t least_scratch = 64;
 struct Ready {
     const KernelCode* kernel = nullptr;
     const plan::Launch* launch = nullptr;
-    std::vector<std::byte*> buffers;  // without the scratch
+    InlineVector<std::byte*, 12> buffers;  // without the scratch
     std::span<const int64_t> numbers;
     int64_t tasks = 0, rounds = 1, scratch_bytes = 0;
     bool in_rounds() const { return rounds > 1; }
@@ -148,7 +149,7 @@ private:
 
     // All parts of a round, then all of the next one.
     Result<void> run_rounds(const Ready& ready) {
-        std::vector<std::vector<void*>> buffers;
+        std::vector<Buffers> buffers;
         for (const auto& scratch : scratch_) buffers.push_back(with_scratch(ready, scratch.get()));
         const int64_t parts = ready.tasks / ready.rounds;
         Failure failure;
@@ -184,14 +185,14 @@ private:
     }
 
     int32_t call(const Ready& ready, int thread, int64_t begin, int64_t end) const {
-        const std::vector<void*> buffers = with_scratch(ready, scratch_[static_cast<size_t>(thread)].get());
+        Buffers buffers = with_scratch(ready, scratch_[static_cast<size_t>(thread)].get());
         return ready.kernel->function(buffers.data(), ready.numbers.data(), begin, end);
     }
 
-    static std::vector<void*> with_scratch(const Ready& ready, std::byte* scratch) {
-        std::vector<void*> buffers;
-        buffers.reserve(ready.buffers.size() + 1);
-        buffers.assign(ready.buffers.begin(), ready.buffers.end());
+    using Buffers = InlineVector<void*, 12>;
+    static Buffers with_scratch(const Ready& ready, std::byte* scratch) {
+        Buffers buffers;
+        for (std::byte* const buffer : ready.buffers) buffers.push_back(buffer);
         buffers.push_back(scratch);
         return buffers;
     }
@@ -211,7 +212,7 @@ Result<void> run_on(codegen::Device& device, const plan::Plan& plan, std::span<c
         if (ready.tasks == 0) continue;
         const auto failed = device.launch({.code = ready.kernel->code.get(),
                                            .kernel = ready.kernel->index,
-                                           .buffers = ready.buffers,
+                                           .buffers = {ready.buffers.begin(), ready.buffers.size()},
                                            .numbers = ready.numbers,
                                            .tasks = ready.tasks,
                                            .rounds = ready.rounds,
@@ -240,11 +241,11 @@ Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> ba
                     .rounds = numbers.rounds(next),
                     .scratch_bytes = numbers.scratch_bytes(next)};
         next++;
-        ready.buffers.reserve(launch.buffers.size());
         for (int32_t b : launch.buffers) ready.buffers.push_back(address(b));
         return ready;
     };
     std::vector<Ready> ready;
+    if (!batches.empty()) ready.reserve(batches.front().size());
     for (const plan::Batch& batch : batches) {
         ready.clear();
         if (!profile) {

@@ -140,6 +140,39 @@ TEST(StagedModel, a_value_that_nothing_makes) {
     EXPECT_EQ(codes(model.run({floats({1, 2, 3}), number(3)})), Codes{"onnx.undefined_value"});
 }
 
+TEST(StagedModel, a_loop_without_end_is_too_much_work) {
+    const int64_t endless = int64_t{1} << 62;
+    const WorkLimit limit{1e7, "--work"};
+    const auto counting = [](std::vector<NodeText> body, const std::string& result) {
+        body.push_back({"Identity", {"condition"}, {"goes_on"}});
+        return ModelText{.nodes = {{"Loop", {"trips", "", "x"}, {"y"}, {graph_attribute("body", body, {"goes_on", result}, {"i", "condition", "before"})}}},
+                         .inputs = {{"x", {"n"}}, {"trips", {}, int64_type}},
+                         .outputs = {{"y", {"n"}}}};
+    };
+    Staged model(counting({{"Neg", {"before"}, {"after"}}}, "after"));
+    const auto found = model.run({floats({1, 2}), number(endless)}, limit);
+    ASSERT_EQ(codes(found), Codes{"evaluate.too_much_work"});
+    EXPECT_NE(found.error()[0].remedy.find("--work"), std::string::npos);
+    EXPECT_EQ(codes(Staged(counting({}, "before")).run({floats({1, 2}), number(endless)}, limit)), Codes{"evaluate.too_much_work"});
+    EXPECT_TRUE(model.run({floats({1, 2}), number(300)}, limit));
+    // Within another loop the iterations of both count.
+    const std::vector<NodeText> inner{{"Neg", {"b"}, {"c"}}, {"Identity", {"on"}, {"on2"}}};
+    const NodeText loop{"Loop", {"trips", "", "before"}, {"after"}, {graph_attribute("body", inner, {"on2", "c"}, {"j", "on", "b"})}};
+    Staged nested(counting({loop}, "after"));
+    EXPECT_TRUE(nested.run({floats({1, 2}), number(10)}, limit));
+    EXPECT_EQ(codes(nested.run({floats({1, 2}), number(40)}, limit)), Codes{"evaluate.too_much_work"});
+    // Parts without elements are nothing, and may be many.
+    const std::vector<NodeText> body{{"Neg", {"part"}, {"negative"}}};
+    Staged scan({.nodes = {{"Scan", {"x"}, {"y"}, {graph_attribute("body", body, {"negative"}, {"part"}), integer_attribute("num_scan_inputs", 1)}}},
+                 .inputs = {{"x", {"n", "m"}}},
+                 .outputs = {{"y", {"n", "m"}}}});
+    EXPECT_EQ(codes(scan.run({TensorData(DType::float32, {endless, 0})}, limit)), Codes{"evaluate.too_much_work"});
+    Staged split({.nodes = {{"SplitToSequence", {"x"}, {"list"}}, {"SequenceAt", {"list", "place"}, {"y"}}},
+                  .inputs = {{"x", {"n", "m"}}, {"place", {}, int64_type}},
+                  .outputs = {{"y", {"n", "m"}}}});
+    EXPECT_EQ(codes(split.run({TensorData(DType::float32, {endless, 0}), number(0)}, limit)), Codes{"runtime.out_of_memory"});
+}
+
 TEST(StagedModel, one_graph_holds_no_loop) {
     const auto imported = onnx::import(doubling().bytes(), {{"n", 2}});
     ASSERT_FALSE(imported);

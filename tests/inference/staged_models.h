@@ -51,9 +51,9 @@ public:
         staged_ = std::make_unique<StagedModel>(model_, heddle::library(), watched(compiled_by(programs_)), Bindings());
         interpreted_ = std::make_unique<StagedModel>(model_, heddle::library(), interpreted(), Bindings());
     }
-    Result<std::vector<Value>> run(const std::vector<TensorData>& inputs) {
-        auto results = staged_->run(values_of(inputs), {});
-        const auto expected = interpreted_->run(values_of(inputs), {});
+    Result<std::vector<Value>> run(const std::vector<TensorData>& inputs, const WorkLimit& limit = {}) {
+        auto results = staged_->run(values_of(inputs), {nullptr, nullptr, limit});
+        const auto expected = interpreted_->run(values_of(inputs), {nullptr, nullptr, limit});
         EXPECT_EQ(codes(results), codes(expected));
         if (results && expected) EXPECT_TRUE(std::ranges::equal(*results, *expected, equal));
         return results;
