@@ -313,8 +313,9 @@ void StagedGraph::take_inputs(Continuation& at) {
             inputs.lists.insert(read.name);
             continue;
         }
-        const TensorData data = at.asked.contains(read.name) ? value->row_major().tensor.value() : TensorData();
-        const auto sizes = data.data() ? onnx::size_names(read.name, data) : std::nullopt;
+        const bool decides = !at.asked.empty() && at.asked.contains(read.name);
+        const TensorData data = decides ? value->row_major().tensor.value() : TensorData();
+        const auto sizes = decides ? onnx::size_names(read.name, data) : std::nullopt;
         if (!sizes) {
             inputs.reads.push_back(&read);
             inputs.values.push_back(&*value);

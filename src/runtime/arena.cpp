@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "codegen/device.h"
+#include "runtime/result_bytes.h"
 #include "support/resident_memory.h"
 #include "support/tensor_data.h"
 
@@ -51,10 +52,15 @@ TensorType with_all_places(const plan::Plan& plan, const plan::Numbers& numbers,
     return type;
 }
 
+int64_t bytes_of_result(const plan::Plan& plan, const plan::Numbers& numbers, size_t output) {
+    if (is_given(plan, output)) return 0;
+    return bytes_now(plan.growths.empty() ? numbers.output_types[output] : with_all_places(plan, numbers, output));
+}
+
 int64_t result_bytes(const plan::Plan& plan, const plan::Numbers& numbers) {
     int64_t bytes = 0;
     for (size_t i = 0; i < numbers.output_types.size(); i++)
-        bytes += is_given(plan, i) ? 0 : with_all_places(plan, numbers, i).byte_size().number();
+        bytes += bytes_of_result(plan, numbers, i);
     return bytes;
 }
 
@@ -67,9 +73,10 @@ int64_t run_bytes(const plan::Plan& plan, const plan::Numbers& numbers) {
 std::vector<TensorData> Arena::results(const plan::Plan& plan, const plan::Numbers& numbers) {
     int64_t capacity = 0;
     for (size_t i = 0; i < numbers.output_types.size(); i++)
-        capacity += is_given(plan, i) ? 0 : ResultMemory::capacity(with_all_places(plan, numbers, i).byte_size().number());
+        capacity += ResultMemory::capacity(bytes_of_result(plan, numbers, i));
     results_.keep(capacity);
     std::vector<TensorData> results;
+    results.reserve(numbers.output_types.size());
     for (size_t i = 0; i < numbers.output_types.size(); i++) {
         const TensorType& type = numbers.output_types[i];
         const bool given = is_given(plan, i) || plan.growth_of(static_cast<int32_t>(i));

@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "runtime/result_bytes.h"
+
 namespace heddle::runtime {
 namespace {
 
@@ -75,7 +77,7 @@ std::shared_ptr<std::byte> ResultMemory::small_block() {
 }
 
 TensorData ResultMemory::make(const TensorType& type) {
-    const int64_t bytes = type.byte_size();
+    const int64_t bytes = bytes_now(type);
     std::vector<int64_t> shape = numbers_of(type.shape);
     if (bytes <= small) return {type.dtype, std::move(shape), small_block()};
     if (bytes < smallest) return {type.dtype, std::move(shape)};
