@@ -61,7 +61,7 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
             const bool interleaves =
                 axis == group_.lanes && unit && (is_interleaving(factor) || is_row_of_neighbours(factor));
             const bool falls = factor.same_as(-1) && unit && group_.transposed && axis == group_.rows;
-            if (group_.windowed || interleaves || falls || (factor.same_as(1) && (local || unit))) {
+            if ((group_.windowed && !factor.named()) || interleaves || falls || (factor.same_as(1) && (local || unit))) {
                 add_term(affine, axis, factor, stride(tensor, moving[0]));
                 continue;
             }
@@ -110,7 +110,7 @@ Affine ExpressionBuilder::coordinate(const CoordinateParts& c, const NumberSubje
     if (c.constant != 0 || c.is_constant())
         affine.constant = assembly_.numbers.integer(c.constant, {Role::constant, where});
     for (const auto& [axis, factor] : c.axes) {
-        if (factor == 1 || factor == -1 || group_.windowed) {
+        if (factor == 1 || factor == -1 || (group_.windowed && !factor.named())) {
             add_term(affine, axis, factor, {false, 1});
         } else {
             add_term(affine, axis, 1, assembly_.numbers.integer(factor, {Role::coefficient, where, axis}));

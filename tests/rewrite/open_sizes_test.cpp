@@ -43,7 +43,8 @@ std::optional<Graph> graph_at(const Template& metakernel, const MadeUpUse& use, 
     SizeFacts facts;
     const RecordingFacts recording(facts);
     auto graph = applied.graph();
-    if (!graph) return std::nullopt;
+    const auto decides = [&](TensorId input) { return graph->tensor(input).constant.has_value(); };
+    if (!graph || std::ranges::any_of(graph->inputs, decides)) return std::nullopt;
     graph->dimension_names = {{"n", size}};
     graph->facts = std::move(facts);
     return graph;
