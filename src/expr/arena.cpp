@@ -220,8 +220,9 @@ Expr Arena::simplified_cast(DType dtype, Expr value) {
     }
     if (value->kind == Kind::integer && value->dtype != DType::uint64) {
         if (is_integer(dtype)) {
-            const bool fits = holds(dtype, Interval::point(value->integer));
-            return literal(dtype, fits ? value->integer : Size(wrapped_to(dtype, value->integer)), value->from_template);
+            if (holds(dtype, Interval::point(value->integer))) return literal(dtype, value->integer, value->from_template);
+            if (value->integer.named()) return nullptr;  // wrapped when it runs
+            return literal(dtype, wrapped_to(dtype, value->integer.number()), value->from_template);
         }
         const int64_t number = value->integer.number();
         const bool exact = number >= -exact_in_double && number <= exact_in_double;

@@ -11,20 +11,30 @@
 namespace heddle::rewrite {
 namespace {
 
-constexpr int most_uses = 60;
+constexpr size_t most_uses = 60;
 // Of one class each (zspace/size_class.h).
 const std::vector<std::vector<int64_t>> ranges = {{600, 601, 612, 623, 640}, {20, 21, 24, 27, 31}};
 
-std::optional<MadeUpUse> use_of(const Template& metakernel) {
+// The first that work, with other parameters each.
+std::vector<MadeUpUse> uses_of(const Template& metakernel, size_t count) {
+    std::vector<MadeUpUse> found;
     MadeUpUses uses(metakernel, library(), true);
-    for (int i = 0; i < most_uses; ++i) {
-        const auto use = uses.next();
-        if (!use) return std::nullopt;
+    for (size_t i = 0; i < most_uses * count && found.size() < count; ++i) {
+        auto use = uses.next();
+        if (!use) break;
         AppliedUse applied(metakernel, library(), *use);
-        if (applied.graph()) return use;
-        uses.failed(applied.failure());
+        if (!applied.graph()) {
+            uses.failed(applied.failure());
+            continue;
+        }
+        const auto same = [&](const MadeUpUse& other) {
+            return std::ranges::equal(other.parameters, use->parameters, [](const auto& a, const auto& b) {
+                return a.first == b.first && a.second.print() == b.second.print();
+            });
+        };
+        if (std::ranges::none_of(found, same)) found.push_back(std::move(*use));
     }
-    return std::nullopt;
+    return found;
 }
 
 // One name of a use's dimensions is open, the others are as they are, or so many times as large.
@@ -36,7 +46,9 @@ std::optional<Graph> graph_at(const Template& metakernel, const MadeUpUse& use, 
             if (name == open) return std::nullopt;  // the values would have to be others
             continue;
         }
-        Size& dimension = sized.tensors.at(place.input)[place.tensor].shape[place.dimension];
+        auto& shape = sized.tensors.at(place.input)[place.tensor].shape;
+        if (place.dimension >= shape.size()) return std::nullopt;  // mended: of another rank now
+        Size& dimension = shape[place.dimension];
         dimension = name == open ? named_size("n", size) : Size(dimension.number() * times);
     }
     AppliedUse applied(metakernel, library(), sized);
@@ -83,8 +95,9 @@ Outcome planned(const Template& metakernel, const MadeUpUse& use, const std::str
 
 void survey(const Template& metakernel, const std::string& called, const std::string& only) {
     if (!only.empty() && called != only) return;
-    const auto use = use_of(metakernel);
-    if (!use) return;
+    const char* many = std::getenv("HEDDLE_TEST_USES");
+    for (const MadeUpUse& made : uses_of(metakernel, many ? std::atoi(many) : 1)) {
+    const MadeUpUse* use = &made;
     std::set<std::string> names;
     for (const auto& [name, place] : use->named) names.insert(name);
     for (const std::string& name : names)
@@ -99,6 +112,7 @@ void survey(const Template& metakernel, const std::string& called, const std::st
                     std::printf("\t%s\n", use->text().c_str());
                     std::fflush(stdout);
                 }
+    }
 }
 
 TEST(OpenSizes, OfShippedOperators) {
