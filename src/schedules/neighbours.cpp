@@ -68,18 +68,11 @@ private:
         return arena_.select(condition, with(read, asked, first, inside), with(read, asked, second, inside));
     }
 
-    // Its number is all that is told of the sizes: between which multiples of the divisor the end lies.
-    static int64_t quotient_of(const Size& end, const Size& divisor) {
-        const int64_t quotient = floor_divide(end.number(), divisor.number());
-        [[maybe_unused]] const bool is_between = end >= quotient * divisor && end < (quotient + 1) * divisor;
-        return quotient;
-    }
-
     Expr wrapped(Expr read, Expr asked, Expr dividend, const std::vector<size_t>& inside) {
         const Interval range = expr::interval(dividend);
         const Size& divisor = asked->integer;
         if (!range.known() || divisor < 1) return read;
-        const int64_t least = quotient_of(range.low, divisor), most = quotient_of(range.high, divisor);
+        const int64_t least = whole_quotient(range.low, divisor), most = whole_quotient(range.high, divisor);
         if (most - least >= most_quotients || !checked_multiply(divisor, most + 1)) return read;
         Expr result = nullptr;
         for (int64_t quotient = most; quotient >= least; quotient--) {

@@ -186,8 +186,8 @@ private:
             refuse(place, "the start of a row is not affine", "static factors of coordinates, and a static offset",
                    "write * for the whole dimension");
         for (size_t axis = 0; axis < axes(); ++axis)
-            coefficients[axis] = range.affine->coefficient(expressions().index_variables()[axis]);
-        return range.affine->constant;
+            coefficients[axis] = range.affine->coefficient(expressions().index_variables()[axis]).number();
+        return range.affine->constant.number();
     }
 
     // Entry j is the coefficient of the next index dimension; `*` is a tensor dimension without one.

@@ -102,6 +102,13 @@ Size named_size(const std::string& name, int64_t value) {
     return {value, Origin::of_name(name)};
 }
 
+int64_t whole_quotient(const Size& size, const Size& divisor) {
+    const int64_t quotient = floor_divide(size.number(), divisor.number());
+    (void)Size::not_above(quotient * divisor, size);
+    (void)Size::less(size, (quotient + 1) * divisor);
+    return quotient;
+}
+
 namespace size_arithmetic {
 
 Size add(const Size& a, const Size& b) {
