@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "zspace/checked.h"
+#include "zspace/class_order.h"
 #include "zspace/interval.h"
 #include "zspace/size_facts.h"
 
@@ -100,6 +101,11 @@ std::vector<int64_t> numbers_of(std::span<const Size> sizes) {
 Size named_size(const std::string& name, int64_t value) {
     last_numbers()[name] = value;
     return {value, Origin::of_name(name)};
+}
+
+bool is_never_above(const Size& a, const Size& b) {
+    if (!RecordingFacts::is_on() || (!a.named() && !b.named())) return a.number() <= b.number();
+    return is_decided_by_class(a, b) && Size::not_above(a, b);
 }
 
 int64_t whole_quotient(const Size& size, const Size& divisor) {
