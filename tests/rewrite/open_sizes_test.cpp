@@ -139,7 +139,8 @@ Outcome planned(const Template& metakernel, const MadeUpUse& use, const std::str
     return outcome;
 }
 
-// Where a class needs more plans than two, which is what a comparison of two sizes makes of it.
+// Where a class needs more plans than two, which is what a comparison of two sizes makes of it: by operator, and how the
+// name of the dimension begins.
 const std::map<std::string, const char*>& known() {
     static const std::map<std::string, const char*> reasons = {
         {"attention d", "the scale is a root of the size, as a parameter"},
@@ -147,10 +148,14 @@ const std::map<std::string, const char*>& known() {
         {"split n", "as many results as there are parts"},
         {"rotary_embedding d", "features are compared with thirds of them"},
         {"rotary_embedding half", "features are compared with those of the angles, vector by vector"},
-        {"onnx RotaryEmbedding x...3", "a fourth of them, of features in no pairs"},
-        {"onnx RotaryEmbedding cs...1", "features are compared with those of the angles, vector by vector"},
+        {"onnx RotaryEmbedding x", "features, or those of all heads, are compared with parts of them"},
+        {"onnx RotaryEmbedding cs", "features are compared with those of the angles, vector by vector"},
     };
     return reasons;
+}
+
+bool is_known(const std::string& what) {
+    return std::ranges::any_of(known(), [&](const auto& entry) { return what.starts_with(entry.first); });
 }
 
 TEST(OpenSizes, AClassNeedsFewPlans) {
@@ -177,7 +182,7 @@ TEST(OpenSizes, AClassNeedsFewPlans) {
                     if (std::getenv("HEDDLE_TEST_SHOW")) std::printf("%s\t%s\n", line.c_str(), use.text().c_str());
                     if (outcome.plans.size() <= few) continue;
                     found.insert(what);
-                    EXPECT_TRUE(known().contains(what)) << line << "\n" << use.text();
+                    EXPECT_TRUE(is_known(what)) << line << "\n" << use.text();
                 }
             }
         }
@@ -185,7 +190,10 @@ TEST(OpenSizes, AClassNeedsFewPlans) {
     std::printf("%lld classes of sizes\n", static_cast<long long>(planned_at));
     if (std::getenv("HEDDLE_TEST_OPERATOR")) return;
     EXPECT_GE(planned_at, 5000);
-    for (const auto& [what, reason] : known()) EXPECT_TRUE(found.contains(what)) << what << " needs few plans now";
+    for (const auto& [begin, reason] : known()) {
+        const auto begins = [&](const std::string& what) { return what.starts_with(begin); };
+        EXPECT_TRUE(std::ranges::any_of(found, begins)) << begin << " needs few plans now";
+    }
 }
 
 Result<std::vector<TensorData>> run(plan::Plan plan, const std::vector<TensorData>& feeds) {
