@@ -8,6 +8,7 @@
 namespace heddle {
 
 bool is_never_above(const Size& a, const Size& b);
+bool is_always_below(const Size& a, const Size& b);
 
 // Whether all of the interval lies in first .. last.
 inline bool is_always_within(const Interval& interval, const Size& first, const Size& last) {

@@ -108,6 +108,11 @@ bool is_never_above(const Size& a, const Size& b) {
     return is_decided_by_class(a, b) && Size::not_above(a, b);
 }
 
+bool is_always_below(const Size& a, const Size& b) {
+    if (!RecordingFacts::is_on() || (!a.named() && !b.named())) return a.number() < b.number();
+    return !is_limit(b) && is_never_above(a, b - 1);
+}
+
 int64_t whole_quotient(const Size& size, const Size& divisor) {
     const int64_t quotient = floor_divide(size.number(), divisor.number());
     (void)Size::not_above(quotient * divisor, size);

@@ -182,6 +182,14 @@ const std::vector<Program>& programs() {
                      call(s, "pad", {input(s, "z", {m, 5})}, {{"pads", list({2, 1, 0, 1})}})};
          },
          1, 2},
+        {"pools that end at any remainder",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             const auto pooled = [&](TensorId x) {
+                 return call(s, "relu", {call(s, "max_pool", {x}, {{"kernel", list({3, 3})}, {"strides", list({2, 2})}, {"ceil_mode", StaticValue::of(1)}})});
+             };
+             return {pooled(pooled(call(s, "relu", {input(s, "x", {1, 4, n, m})})))};
+         },
+         1, 1, 4},  // rows of a task, counted from its first one
         {"products along an open size, and where the greatest of windows stand",
          [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
              const TensorId x = input(s, "x", {7, n}), w = input(s, "w", {n, 5});
