@@ -215,10 +215,10 @@ Expr BodyLowering::convert_read(const Node& node, Expr condition, bool) {
     Expr read = guarded ? arena_.guarded_read(tensor, node.dtype, coordinates, otherwise, shape)
                         : noted(arena_.read(tensor, node.dtype, coordinates), node);
     if (read->kind != Kind::read) return read;
-    for (size_t d = 0; d < rank; d++) {
-        if (!interval(coordinates[d]).within(0, shape[d] - 1)) return read;
-    }
     if (const auto& affine = state_.progression(tensor)) {
+        for (size_t d = 0; d < rank; d++) {
+            if (!interval(coordinates[d]).within(0, shape[d] - 1)) return read;
+        }
         Expr sum = arena_.integer(affine->first);
         for (size_t d = 0; d < rank; d++) sum = arena_.add(sum, coordinates[d], affine->second[d]);
         return arena_.cast(node.dtype, sum);

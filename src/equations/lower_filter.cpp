@@ -17,7 +17,7 @@ struct Solver {
     // The reduced axis that may be solved for in `form`: it occurs once, as a term of its own.
     std::optional<std::pair<AxisId, int64_t>> candidate(const CoordinateForm& form, int64_t period) const {
         for (const auto& [atom, factor] : form.terms) {
-            if (atom->kind != Kind::variable || factor == INT64_MIN) continue;
+            if (atom->kind != Kind::variable || factor.named() || factor == INT64_MIN) continue;
             const auto axis = atom->axis();
             if (std::find(result.reduced.begin(), result.reduced.end(), axis) == result.reduced.end()) continue;
             const bool solvable = solution_for(factor, period).divisor == 1;
@@ -65,7 +65,7 @@ struct Solver {
         auto found = candidate(inner, period);
         if (!found) return false;
         auto [axis, factor] = *found;
-        const int64_t extent = arena.extent(axis);
+        const Size extent = arena.extent(axis);
         Expr first = arena.modulo(arena.scale(others(inner, axis), solution_for(factor, period).multiplier), period);
         const Axis& whole = arena.axis(axis);
         const AxisId step = arena.add_axis({.name = whole.name,

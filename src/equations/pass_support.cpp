@@ -13,6 +13,7 @@
 
 #include "expr/remake.h"
 #include "zspace/checked.h"
+#include "zspace/class_order.h"
 
 namespace heddle::equations {
 namespace {
@@ -94,7 +95,7 @@ bool guard_passes(const System& system, const Equation& view, Expr read) {
     const SystemTensor& seen = system.tensor(view.right->tensor());
     const SystemTensor& tensor = system.tensor(view.tensor);
     for (size_t d = 0; d < tensor.shape.size(); d++) {
-        if (interval(read->parts()[d]).within(0, tensor.shape[d] - 1)) continue;
+        if (is_always_within(interval(read->parts()[d]), 0, tensor.shape[d] - 1)) continue;
         const auto digits = digits_of(view.left[d]);
         if (digits.size() != 1 || linear_form(view.left[d]).constant != 0) return false;
         int uses = 0;

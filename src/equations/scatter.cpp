@@ -262,7 +262,7 @@ std::optional<ScatterInto> block_between(Arena& arena, const Equation& equation,
     if (below->kind != Kind::negative || above->kind != Kind::negative) return std::nullopt;
     const CoordinateForm width = linear_form(arena.add(below->parts()[0], above->parts()[0]));
     if (!width.terms.empty() || width.constant >= -1) return std::nullopt;
-    const int64_t extent = -1 - width.constant;
+    const Size extent = -1 - width.constant;
     Expr inside = arena.add(arena.integer(-1), below->parts()[0], -1);
     for (size_t d = 0; d < equation.left.size(); d++) {
         const auto lone = lone_atom(linear_form(equation.left[d]));

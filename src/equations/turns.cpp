@@ -209,8 +209,10 @@ private:
 }  // namespace
 
 bool is_turn(const Arena& arena, Expr e) {
-    if (!is_wave(e) || e->axes.size() != 2 || arena.extent(e->axes[0]) * arena.extent(e->axes[1]) < least_points)
-        return false;
+    if (!is_wave(e) || e->axes.size() != 2) return false;
+    // Of an open length the factors are not known.
+    if (arena.axis(e->axes[0]).named || arena.axis(e->axes[1]).named) return false;
+    if (arena.extent(e->axes[0]) * arena.extent(e->axes[1]) < least_points) return false;
     const auto radians = polynomial(e->parts()[0]);
     return radians && radians->terms.contains({e->axes[0], e->axes[1]});
 }
@@ -226,7 +228,7 @@ std::optional<SumOfTurns> sum_of_turns(const System& system, const Equation& equ
         if (std::ranges::find(equation.reduced, found.k) == equation.reduced.end()) std::swap(found.k, found.j);
         const bool apart = std::ranges::find(equation.reduced, found.k) != equation.reduced.end() &&
                            std::ranges::find(equation.axes, found.j) != equation.axes.end();
-        if (!apart || arena.axis(found.k).named || arena.axis(found.j).named) return std::nullopt;
+        if (!apart) return std::nullopt;
         Taker taker(arena, found.j);
         const auto turned = taker.take(equation.right);
         const auto holds_turn = [&](const Signed& part) {

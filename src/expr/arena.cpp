@@ -6,6 +6,7 @@
 #include "expr/remake.h"
 #include "expr/scalar_interval.h"
 #include "support/narrow_float.h"
+#include "zspace/class_order.h"
 
 namespace heddle::expr {
 namespace {
@@ -220,8 +221,9 @@ Expr Arena::simplified_cast(DType dtype, Expr value) {
     }
     if (value->kind == Kind::integer && value->dtype != DType::uint64) {
         if (is_integer(dtype)) {
-            const bool fits = holds(dtype, Interval::point(value->integer));
-            return literal(dtype, fits ? value->integer : Size(wrapped_to(dtype, value->integer)), value->from_template);
+            if (holds(dtype, Interval::point(value->integer))) return literal(dtype, value->integer, value->from_template);
+            if (value->integer.named()) return nullptr;  // wrapped when it runs
+            return literal(dtype, wrapped_to(dtype, value->integer.number()), value->from_template);
         }
         const int64_t number = value->integer.number();
         const bool exact = number >= -exact_in_double && number <= exact_in_double;
@@ -257,7 +259,8 @@ Expr Arena::guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coor
         const Interval range = interval(coordinates[i]);
         if (range.known_high() && range.high < 0) return otherwise;
         if (range.known_low() && range.low >= shape[i]) return otherwise;
-        all_inside = all_inside && range.within(0, shape[i] - 1);
+        // Inside at some remainders of a size, and at others not: a guarded one at all.
+        all_inside = all_inside && is_always_within(range, 0, shape[i] - 1);
     }
     if (all_inside) return read(tensor, dtype, std::move(coordinates));
     if (canonical_ && !otherwise->is_literal()) {

@@ -15,6 +15,7 @@
 #include "expr/arena.h"
 #include "expr/coordinate.h"
 #include "zspace/checked.h"
+#include "zspace/class_order.h"
 
 namespace heddle::expr {
 namespace {
@@ -280,8 +281,8 @@ Expr Arena::less(Expr a, Expr b) {
     };
     if (!canonical_) return negative(add(a, b, -1));
     const Interval x = interval(a), y = interval(b);
-    if (x.known_high() && y.known_low() && x.high < y.low) return truth(true);
-    if (x.known_low() && y.known_high() && x.low >= y.high) return truth(false);
+    if (x.known_high() && y.known_low() && is_always_below(x.high, y.low)) return truth(true);
+    if (x.known_low() && y.known_high() && is_never_above(y.high, x.low)) return truth(false);
     Expr difference = add(a, b, -1);
     const CoordinateForm form = linear_form(difference);
     // What may overflow is left as it is: dividing would undo the wrap.
@@ -295,8 +296,8 @@ Expr Arena::less(Expr a, Expr b) {
         break;
     }
     const Interval range = interval(difference);
-    if (range.known_high() && range.high < 0) return truth(true);
-    if (range.known_low() && range.low >= 0) return truth(false);
+    if (range.known_high() && is_always_below(range.high, 0)) return truth(true);
+    if (range.known_low() && is_never_above(0, range.low)) return truth(false);
     return negative(difference);
 }
 

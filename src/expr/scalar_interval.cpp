@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "zspace/class_order.h"
+
 namespace heddle {
 namespace {
 
@@ -76,7 +78,10 @@ Interval interval_of(ScalarOp op, const Interval& a, const Interval& b) {
     case IntervalRule::bits: return bitwise(row, a, b);
     case IntervalRule::bit_count:
         return {0, a.known() && a.low >= 0 ? static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(a.high.value()))) : 64};
-    case IntervalRule::comparison: return decided(row, a.low<b.high, !intersection(a, b).is_empty(), a.high> b.low);
+    case IntervalRule::comparison: {
+        const bool meet = !a.is_empty() && !b.is_empty() && !is_always_below(a.high, b.low) && !is_always_below(b.high, a.low);
+        return decided(row, !is_never_above(b.high, a.low), meet, !is_never_above(a.high, b.low));
+    }
     case IntervalRule::truth: return {0, 1};
     case IntervalRule::negation: return -a;
     case IntervalRule::magnitude: return magnitude(a);

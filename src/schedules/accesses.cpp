@@ -4,6 +4,7 @@
 #include <array>
 
 #include "expr/arena_interval.h"
+#include "zspace/class_order.h"
 
 namespace heddle::schedules {
 namespace {
@@ -148,7 +149,7 @@ bool needs_guard(const Kernel& kernel, Expr read, size_t d) {
     // Panels of a named extent: that this size divides says nothing of the next one, which shares the code.
     auto is_panel = [&](const auto& term) { return term.second > 1 && kernel.axis(term.first).named; };
     if (before.same_as(0) && after.same_as(0) && std::ranges::any_of(parts_of(coordinate).axes, is_panel)) return true;
-    return !range || !range->within(-before, dimension.extent + after - 1);
+    return !range || !is_always_within(*range, -before, dimension.extent + after - 1);
 }
 
 bool is_window(const KernelEquation& equation, AxisId reduced) {

@@ -61,7 +61,7 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
             const bool interleaves =
                 axis == group_.lanes && unit && (is_interleaving(factor) || is_row_of_neighbours(factor));
             const bool falls = factor.same_as(-1) && unit && group_.transposed && axis == group_.rows;
-            if (group_.windowed || interleaves || falls || (factor.same_as(1) && (local || unit))) {
+            if ((group_.windowed && !factor.named()) || interleaves || falls || (factor.same_as(1) && (local || unit))) {
                 add_term(affine, axis, factor, stride(tensor, moving[0]));
                 continue;
             }
@@ -107,10 +107,10 @@ void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std
 // What a coordinate reads is read, and checked, only where the read that it is for is made.
 Affine ExpressionBuilder::coordinate(const CoordinateParts& c, const NumberSubject& where, ExpressionId guard) {
     Affine affine;
-    if (c.constant != 0 || c.is_constant())
+    if (!c.constant.same_as(0) || c.is_constant())
         affine.constant = assembly_.numbers.integer(c.constant, {Role::constant, where});
     for (const auto& [axis, factor] : c.axes) {
-        if (factor == 1 || factor == -1 || group_.windowed) {
+        if (factor.same_as(1) || factor.same_as(-1) || (group_.windowed && !factor.named())) {
             add_term(affine, axis, factor, {false, 1});
         } else {
             add_term(affine, axis, 1, assembly_.numbers.integer(factor, {Role::coefficient, where, axis}));
@@ -118,7 +118,7 @@ Affine ExpressionBuilder::coordinate(const CoordinateParts& c, const NumberSubje
     }
     for (const auto& [part, factor] : c.values) {
         Number number =
-            factor == 1 ? Number{false, 1} : assembly_.numbers.integer(factor, {Role::value_coefficient, where});
+            factor.same_as(1) ? Number{false, 1} : assembly_.numbers.integer(factor, {Role::value_coefficient, where});
         affine.values.push_back({cast(value(part, guard), DType::int64), number});
     }
     return affine;
@@ -139,7 +139,8 @@ Affine ExpressionBuilder::clipped(Expr coordinate, AxisId without, const Size& c
     affine.constant = assembly_.numbers.integer(constant + sign * c.constant, id);
     for (const auto& [axis, factor] : c.axes) {
         if (axis == without) continue;
-        Number number = factor == 1 ? Number{false, 1} : assembly_.numbers.integer(factor, {id.role, id.subject, axis});
+        Number number =
+            factor.same_as(1) ? Number{false, 1} : assembly_.numbers.integer(factor, {id.role, id.subject, axis});
         add_term(affine, axis, sign, number);
     }
     return affine;

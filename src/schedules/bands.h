@@ -25,8 +25,8 @@ struct Bands {
     size_t first = 0, end = 0;  // groups
     AxisId axis = no_id;        // whose points are rows
     int64_t slope = 0;
-    int64_t count = 1;  // bands
-    int64_t steps = 1;  // of a block
+    Size count = 1;     // bands
+    Size steps = 1;     // of a block
     int64_t turns = 1;  // of a step
 };
 

@@ -69,7 +69,7 @@ private:
     void add_memories();
     void add_array(TensorIndex tensor);
     void add_shared(TensorIndex tensor);
-    Number of_bands(NumberId::Role role, int32_t which, int64_t value);
+    Number of_bands(NumberId::Role role, int32_t which, const Size& value);
     Range rows_of_band();
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 struct CheckedPlace {
     Expr coordinate = nullptr;
-    int64_t extent = 0;
+    Size extent = 0;
 };
 
 // What the update's places are asked for.
@@ -42,7 +42,7 @@ public:
         }
         for (Expr part : expr::walk(e.right->parts()[0])) {
             const auto is_asked = [&](const CheckedPlace& place) {
-                return part->parts()[0] == place.coordinate && part->integer == place.extent;
+                return part->parts()[0] == place.coordinate && part->integer.same_as(place.extent);
             };
             if (part->kind == Kind::inside && std::ranges::any_of(asked.updated, is_asked))
                 asked.inside.push_back(part);

@@ -74,7 +74,7 @@ InteriorRows interior_rows(const Kernel& kernel, AxisId rows, const std::vector<
         if (!guard.on_rows) continue;
         Expr coordinate = guard.value->parts()[guard.dimension];
         const Size constant = parts_of(coordinate).constant, reach = guard.factor * (kernel.axis(guard.reduced).extent - 1);
-        const int64_t step = coefficient(coordinate, rows);
+        const Size step = coefficient(coordinate, rows);
         interior.first = maximum(interior.first, ceil_divide(-constant, step));
         interior.last = minimum(interior.last, floor_divide(guard.extent - 1 - constant - reach, step) + 1);
     }

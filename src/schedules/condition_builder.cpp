@@ -55,8 +55,8 @@ ExpressionId ExpressionBuilder::compared_digit(Expr coordinate, ExpressionId gua
     const CoordinateParts parts = parts_of(coordinate);
     if (!parts.axes.empty() || parts.values.size() != 1 || group_.lanes < 0) return no_id;
     const auto& [digit, factor] = parts.values[0];
-    const auto is_small = [](int64_t n) { return n > -1024 && n < 1024; };
-    const bool masks = digit->kind == Kind::modulo && (digit->integer == 2 || digit->integer == 4);
+    const auto is_small = [](const Size& n) { return !n.named() && n > -1024 && n < 1024; };
+    const bool masks = digit->kind == Kind::modulo && (digit->integer.same_as(2) || digit->integer.same_as(4));
     if (!masks || !is_small(factor) || !is_small(parts.constant) || coefficient(digit->parts()[0], group_.lanes) == 0)
         return no_id;
     Expr counted = digit->parts()[0];

@@ -166,8 +166,8 @@ private:
         plan.beside.clear();
         for (int cuts = 0; cuts < most_cuts; cuts++) {
             Expr below = moving_coordinate(assembly_.kernel, plan.sides, [&](Expr c) {
-                const int64_t moved = coefficient(c, plan.group.lanes);
-                return moved != 0 && moved != INT64_MIN && coefficient(c, plan.group.ordered) != 0;
+                const Size moved = coefficient(c, plan.group.lanes);
+                return moved != 0 && moved.number() != INT64_MIN && coefficient(c, plan.group.ordered) != 0;
             });
             if (!below) break;
             NestPlan other = side_of(plan, arena.add(arena.integer(-1), below, -1));

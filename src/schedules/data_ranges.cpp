@@ -55,7 +55,8 @@ std::optional<DataBound> bound_of(const Kernel& kernel, const PhaseGroup& group,
         return std::nullopt;
     const CoordinateParts parts = parts_of(axis_side);
     if (!parts.values.empty() || parts.axes.size() != 1 || parts.axes[0].second != 1) return std::nullopt;
-    DataBound bound{parts.axes[0].first, false, value, -parts.constant};
+    if (parts.constant.named()) return std::nullopt;  // a bound is a number of the text
+    DataBound bound{parts.axes[0].first, false, value, -parts.constant.number()};
     if (!contains(group.reduced, bound.reduced)) return std::nullopt;
     for (AxisId axis : group.reduced)
         if (depends_on(value, axis)) return std::nullopt;

@@ -18,7 +18,8 @@ std::optional<int64_t> apart(Arena& arena, const KernelEquation& a, const Kernel
         if (a.left[d] != b.left[d]) return std::nullopt;
     }
     const Expr difference = arena.add(b.left.back(), a.left.back(), -1);
-    return difference->kind == Kind::integer ? std::optional(difference->integer) : std::nullopt;
+    const bool is_number = difference->kind == Kind::integer && !difference->integer.named();
+    return is_number ? std::optional(difference->integer.number()) : std::nullopt;
 }
 
 }  // namespace
@@ -33,8 +34,9 @@ std::vector<std::vector<EquationIndex>> filling_stores(const Kernel& kernel, con
         const KernelTensor& tensor = kernel.tensor(e.tensor);
         if (e.left.empty() || tensor.role == KernelTensor::Role::local) continue;
         if (tensor.dimensions.back().stride != 1) continue;
-        const int64_t gap = coefficient(e.left.back(), group.lanes);
-        if (gap < 2 || !is_interleaving(gap)) continue;
+        const Size step = coefficient(e.left.back(), group.lanes);
+        if (step < 2 || !is_interleaving(step)) continue;
+        const int64_t gap = step.number();
         std::map<int64_t, EquationIndex> at;
         for (EquationIndex other : stores) {
             const auto place = apart(*kernel.arena, e, stored(kernel, other));

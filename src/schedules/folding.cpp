@@ -12,13 +12,13 @@ bool is_number(Expr e) { return e->kind == Kind::integer && !is_bool(e->dtype) &
 
 // (d t + r) // d = t + r // d and (d t + r) % d = r % d, if r is a constant; else null.
 Expr folded_division(Arena& arena, Expr e, Expr dividend) {
-    const int64_t divisor = e->integer;
+    const Size& divisor = e->integer;
     if (divisor < 1) return nullptr;
     const auto form = linear_form(dividend);
     Expr quotient = arena.integer(floor_divide(form.constant, divisor));
     for (const auto& [atom, factor] : form.terms) {
-        if (factor % divisor != 0) return nullptr;
-        quotient = arena.add(quotient, atom, factor / divisor);
+        if (!divides(divisor, factor)) return nullptr;
+        quotient = arena.add(quotient, atom, floor_divide(factor, divisor));
     }
     if (e->kind == Kind::floor_divide) return quotient;
     return arena.integer(floor_modulo(form.constant, divisor));

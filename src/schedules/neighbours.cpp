@@ -70,10 +70,10 @@ private:
 
     Expr wrapped(Expr read, Expr asked, Expr dividend, const std::vector<size_t>& inside) {
         const Interval range = expr::interval(dividend);
-        const int64_t divisor = asked->integer;
+        const Size& divisor = asked->integer;
         if (!range.known() || divisor < 1) return read;
-        const int64_t least = floor_divide(range.low, divisor), most = floor_divide(range.high, divisor);
-        if (most - least >= most_quotients || !checked_multiply(most + 1, divisor)) return read;
+        const int64_t least = whole_quotient(range.low, divisor), most = whole_quotient(range.high, divisor);
+        if (most - least >= most_quotients || !checked_multiply(divisor, most + 1)) return read;
         Expr result = nullptr;
         for (int64_t quotient = most; quotient >= least; quotient--) {
             Expr here = with(read, asked, arena_.add(dividend, arena_.integer(-quotient * divisor)), inside);

@@ -54,12 +54,12 @@ Range Nest::range(AxisId axis) {
 
 // Of n x + r < 0 for all other axes in r: x < -r / n, or x >= (r + 1) / -n.
 void Nest::end_where_it_changes(Range& range, AxisId axis, Expr coordinate) {
-    const int64_t step = coefficient(coordinate, axis);
+    const Size step = coefficient(coordinate, axis), far = absolute(step);
     const NumberSubject where = assembly_.numbers.value(coordinate);
     const bool below = step > 0;
     const NumberId id = {below ? Role::upper_clip : Role::lower_clip, where};
     const Number divisor =
-        std::abs(step) == 1 ? Number{false, 1} : assembly_.numbers.integer(std::abs(step), {Role::clip_divisor, where});
+        far.same_as(1) ? Number{false, 1} : assembly_.numbers.integer(far, {Role::clip_divisor, where});
     Bound change = {expressions_.clipped(coordinate, axis, below ? 0 : 1, below ? -1 : 1, id), divisor};
     (below ? range.upper : range.lower).push_back(std::move(change));
 }

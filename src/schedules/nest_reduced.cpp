@@ -107,10 +107,13 @@ Expr Nest::asked_of_tile(const ReducedLoop& loop) const {
     if (border_ || !group_.fused.empty() || written > choice_numbers::unrolled_code) return nullptr;
     return moving_coordinate(assembly_.kernel, sides_, [&](Expr coordinate) {
         constexpr int64_t far = int64_t{1} << 32;
-        const auto is_near = [&](const auto& part) { return part.second > -far && part.second < far; };
-        const int64_t step = std::abs(coefficient(coordinate, loop.axis));
+        // How far the tile's points are from one another is a number of the code.
+        const auto is_near = [&](const auto& part) {
+            return !part.second.named() && part.second > -far && part.second < far;
+        };
         const CoordinateParts parts = parts_of(coordinate);
         if (!std::ranges::all_of(parts.axes, is_near) || !is_innermost(coordinate, loop.axis)) return false;
+        const int64_t step = std::abs(coefficient(coordinate, loop.axis));
         const Spread spread = spread_in_tile(coordinate);
         const int64_t apart = spread.high - spread.low;
         return apart > 0 && apart <= step * (assembly_.kernel.hint(loop.axis) / choice_numbers::share_of_mixed_terms);

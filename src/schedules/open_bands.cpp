@@ -10,7 +10,7 @@ using Role = NumberId::Role;
 }  // namespace
 
 // Bounds are of one turn each: where they are alike at some sizes, they are other numbers still.
-Number Assembly::of_bands(Role role, int32_t which, int64_t value) {
+Number Assembly::of_bands(Role role, int32_t which, const Size& value) {
     const auto first = static_cast<int32_t>(open_bands->of->first), turn = static_cast<int32_t>(open_bands->turn);
     return numbers.integer(value, {role, {NumberSubject::Kind::bands, first, role == Role::bound ? turn : -1, which}});
 }
@@ -20,7 +20,7 @@ Range Assembly::seams() { return {{bound(Number{})}, {bound(Number{false, 2})}};
 // Block b has its turn where round = first + 2 b, its seams in the next one.
 Range Assembly::blocks_of_bands() {
     const Bands& bands = *open_bands->of;
-    const int64_t steps = std::max<int64_t>(0, kernel.axis(groups[bands.first].ordered).extent);
+    const Size steps = maximum(kernel.axis(groups[bands.first].ordered).extent, 0);
     const Number before = of_bands(Role::offset, 0, -rounds->turns[bands.first].first);
     const auto turn = [&](VariableId round) {
         return bound({before, {{round, 1, {false, 1}}, {open_bands->seam, -1, {false, 1}}}, {}}, {false, 2});
@@ -50,12 +50,12 @@ Range Assembly::steps_of_block() {
 Range Assembly::rows_of_band() {
     const Bands& bands = *open_bands->of;
     const AxisId axis = bands.axis;
-    const int64_t rows = std::max<int64_t>(0, kernel.axis(axis).extent);
-    const int64_t stage = bands.slope * bands.count, large = 4 * (rows + 1) * bands.count;
+    const Size rows = maximum(kernel.axis(axis).extent, 0);
+    const Size stage = bands.slope * bands.count, large = 4 * (rows + 1) * bands.count;
     const Number count = of_bands(Role::divisor, 0, bands.count);
-    const auto edge = [&](int32_t which, int64_t constant, int64_t seam, int64_t shrink) {
+    const auto edge = [&](int32_t which, const Size& constant, const Size& seam, int64_t shrink) {
         Affine affine;
-        const int64_t moved = shrink * stage;
+        const Size moved = shrink * stage;
         affine.constant = of_bands(Role::bound, which, constant + moved * open_bands->turn);
         affine.terms = {{open_bands->block, 1, of_bands(Role::coefficient, which, -moved * bands.turns * bands.steps)},
                         {open_bands->step, 1, of_bands(Role::stride, which, moved * bands.turns)},

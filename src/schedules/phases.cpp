@@ -59,7 +59,7 @@ bool may_overlap(const Kernel& kernel, const PhaseGroup& group, const KernelEqua
 
 // Whether they are different at every step: of steps that are kept in turn, or all.
 bool are_other_steps(Expr a, Expr b) {
-    int64_t places = 0;  // 0: all
+    Size places = 0;  // 0: all
     if (is_kept_in_turn(a) && is_kept_in_turn(b) && a->parts()[1] == b->parts()[1] &&
         a->parts()[1]->kind == Kind::integer) {
         places = a->parts()[1]->integer;
@@ -67,9 +67,9 @@ bool are_other_steps(Expr a, Expr b) {
         b = b->parts()[0];
     }
     const CoordinateParts first = parts_of(a), second = parts_of(b);
-    const int64_t apart = first.constant - second.constant;
+    const Size apart = first.constant - second.constant;
     const bool alike = first.values.empty() && second.values.empty() && std::ranges::equal(first.axes, second.axes);
-    return alike && (places > 0 ? apart % places != 0 : apart != 0);
+    return alike && (places > 0 ? floor_modulo(apart, places) != 0 : apart != 0);
 }
 
 // A member of the group reads, for the point of another, what the equation writes: the step before, in its place.
@@ -119,7 +119,7 @@ bool fill_one_another(Arena& arena, const KernelEquation& a, const KernelEquatio
     if (a.tensor != b.tensor || a.left.empty() || a.left == b.left) return false;
     if (!std::equal(a.left.begin(), a.left.end() - 1, b.left.begin())) return false;
     const Expr apart = arena.add(b.left.back(), a.left.back(), -1);
-    return apart->kind == Kind::integer && std::abs(apart->integer) < choice_numbers::longest_written_digit;
+    return apart->kind == Kind::integer && absolute(apart->integer) < choice_numbers::longest_written_digit;
 }
 
 // What is written in place is gone behind its loop: who reads it too stands in the same one, or the results are copied.

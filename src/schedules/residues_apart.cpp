@@ -63,8 +63,9 @@ private:
         if (t.role != KernelTensor::Role::local || std::ranges::any_of(given_.equations, changes)) return std::nullopt;
         const std::vector<Expr> at = coordinates_of(read);
         if (at.empty() || found.lanes < 0) return std::nullopt;
-        found.step = coefficient(at.back(), found.lanes);
-        if (found.step < 2 || !is_interleaving(found.step) || !parts_of(at.back()).values.empty()) return std::nullopt;
+        const Size step = coefficient(at.back(), found.lanes);
+        if (step.named() || step < 2 || !is_interleaving(step) || !parts_of(at.back()).values.empty()) return std::nullopt;
+        found.step = step.number();
         for (size_t d = 0; d + 1 < at.size(); d++) {
             const AxisId axis = plain_axis(at[d]);
             const bool whole = axis >= 0 && axis != found.lanes && axis != e.ordered &&
@@ -75,7 +76,7 @@ private:
         return found;
     }
 
-    int64_t quotients(const Residues& array) const {
+    Size quotients(const Residues& array) const {
         return ceil_divide(given_.tensor(array.tensor).dimensions.back().extent, array.step);
     }
 

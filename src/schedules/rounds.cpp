@@ -253,13 +253,13 @@ private:
     }
 
     void number_rounds() {
-        int64_t first = 0;
+        Size first = 0;
         for (size_t g = 0; g < groups_.size(); g++) {
             Turn& turn = plan_.turns[g];
             turn.first = first;
             if (g + 1 < groups_.size() && groups_[g + 1].ordered == groups_[g].ordered) continue;
             const AxisId ordered = groups_[g].ordered;
-            const int64_t steps = ordered < 0 ? 1 : std::max<int64_t>(0, kernel_.axis(ordered).extent);
+            const Size steps = ordered < 0 ? Size(1) : maximum(kernel_.axis(ordered).extent, 0);
             const Bands* bands = plan_.bands_of(g);
             first += bands ? 2 * ceil_divide(steps, bands->steps) : turn.turns * steps;
         }

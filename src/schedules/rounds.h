@@ -16,12 +16,13 @@ namespace heddle::schedules {
 // When a phase runs: at step s of its stage in round first + s * turns + turn. A stage is a scan, or the phases between
 // two of them, which have one step.
 struct Turn {
-    int64_t first = 0;
+    Size first = 0;
     int64_t turn = 0, turns = 1;
 };
 
 struct RoundPlan {
-    int64_t rounds = 0, parts = 0;
+    Size rounds = 0;
+    int64_t parts = 0;
     std::vector<Turn> turns;   // by group
     std::vector<Bands> bands;  // of the scans whose steps go by bands
 

@@ -261,8 +261,8 @@ BandedKernel Bander::made() const {
     for (const auto& [tensor, ring] : rings_) result.kernel.tensors[tensor].dimensions[ring.dimension].extent = kept;
     const int64_t before = ceil_divide(*std::ranges::max_element(first_), bands.rows);  // until the last group begins
     for (size_t g = begin_; g < groups_.size(); g++) {
-        const int64_t extent = std::max<int64_t>(0, kernel_.axis(rows_[g]).extent);
-        bands.count = std::max(bands.count, before + ceil_divide(extent - first_[g], bands.rows));
+        const Size extent = maximum(kernel_.axis(rows_[g]).extent, 0);
+        bands.count = maximum(bands.count, before + ceil_divide(extent - first_[g], bands.rows));
         for (EquationIndex index : groups_[g].equations())
             bands.of[index] = {rows_[g], first_[g] - before * bands.rows};
     }

@@ -13,7 +13,8 @@ namespace heddle::schedules {
 
 // In band k, a phase does the rows from `rows * k + first` on, `rows` of them, as far as there are any.
 struct RowBands {
-    int64_t rows = 0, count = 0;
+    int64_t rows = 0;
+    Size count = 0;
     size_t begin = 0;  // the first group that goes by bands
     struct Rows {
         AxisId axis = no_id;

@@ -186,7 +186,7 @@ void Setter::turn_back(KernelEquation from) {
 void Setter::remake() {
     for (size_t i = 0; i < kernel_.arena->axis_count(); i++) made_.add_axis(kernel_.axis(AxisId(i)));
     for (Expr read : reads_) {
-        const int64_t extent = kernel_.tensor(read->tensor()).dimensions.back().extent;
+        const Size extent = kernel_.tensor(read->tensor()).dimensions.back().extent;
         places_[read] = made_.add_axis({.name = "place", .extent = extent, .named = true, .factor = 1});
     }
     made_.tensors = kernel_.tensors;

@@ -8,6 +8,7 @@
 #include "schedules/accesses.h"
 #include "schedules/phases.h"
 #include "target/choice_numbers.h"
+#include "zspace/checked.h"
 
 namespace heddle::schedules {
 namespace {
@@ -138,12 +139,9 @@ void BlockCutter::add_axes() {
     for (size_t i = 0; i < kernel_.arena->axis_count(); i++) made_.add_axis(kernel_.axis(AxisId(i)));
     for (const auto& [ordered, scan] : scans_) {
         Axis blocks = kernel_.axis(ordered);
-        const auto count = [](int64_t steps) {
-            return (std::max<int64_t>(0, steps) + steps_of_block - 1) / steps_of_block;
-        };
         blocks.name += "_block";
-        blocks.extent = count(blocks.extent);
-        blocks.hint = count(kernel_.hint(ordered));
+        blocks.extent = ceil_divide(maximum(blocks.extent, 0), steps_of_block);
+        blocks.hint = ceil_divide(std::max<int64_t>(0, kernel_.hint(ordered)), int64_t{steps_of_block});
         blocks.factor = 0;
         const AxisId block = made_.add_axis(blocks);
         const AxisId steps = made_.add_axis({.name = kernel_.axis(ordered).name + "_step", .extent = steps_of_block});

@@ -71,8 +71,8 @@ bool is_of_step(const Kernel& kernel, const PhaseGroup& group, Expr condition) {
 bool is_of_axes(const PhaseGroup& group, Expr condition) {
     if (condition->kind != Kind::negative || !parts_of(condition->parts()[0]).values.empty()) return false;
     return std::ranges::any_of(group.axes, [&](AxisId axis) {
-        const int64_t step = coefficient(condition->parts()[0], axis);
-        return step != 0 && step != INT64_MIN;
+        const Size step = coefficient(condition->parts()[0], axis);
+        return step != 0 && step.number() != INT64_MIN;
     });
 }
 

@@ -255,7 +255,7 @@ std::optional<std::vector<Expr>> ScanInParts::last_place(const std::vector<Expr>
         if (!is_kept_in_turn(c)) return std::nullopt;
         const CoordinateParts parts = parts_of(c->parts()[0]);
         if (parts.axes.size() != 1 || parts.axes[0].second != 1 || !parts.values.empty()) return std::nullopt;
-        const int64_t last = parts.constant + std::max<int64_t>(0, kernel_.axis(ordered_).extent) - 1;
+        const Size last = parts.constant + maximum(kernel_.axis(ordered_).extent, 0) - 1;
         c = arena_.scalar(ScalarOp::modulo, c->dtype, {arena_.literal(DType::int64, last, false), c->parts()[1]});
     }
     return place;

@@ -63,8 +63,9 @@ private:
             return expressions().evaluate_filled(syntax, static_cast<int64_t>(rank()));
         return unwrapped(environment_.lookup(syntax.text, syntax.place)).with_from_template(false);
     }
+    // Here, as of derived projections: no plan follows from it.
     int64_t integer(const Value& value, const Place& place) {
-        return value.is_integer() ? value.integer()
+        return value.is_integer() ? value.size().number()
                                   : expressions().operations().integer(value, "an entry of a projection", place);
     }
 
@@ -122,7 +123,7 @@ private:
         auto add = [&](const Value& own_start, const Value& own_extent) {
             one.moving.reset();
             if (own_start.is_integer()) {
-                one.start = own_start.integer();
+                one.start = own_start.size().number();
             } else {
                 one.moving = moving_.size();
                 moving_.push_back(own_start);
@@ -165,7 +166,7 @@ private:
         for (size_t i = 0; i < entries.size(); ++i) {
             const Place& place = *entries[i].place;
             if (entries[i].whole) {
-                add_whole(tensor_.extents[i]);
+                add_whole(tensor_.extents[i].number());
                 continue;
             }
             Coefficients coefficients(axes(), 0);
@@ -185,8 +186,8 @@ private:
             refuse(place, "the start of a row is not affine", "static factors of coordinates, and a static offset",
                    "write * for the whole dimension");
         for (size_t axis = 0; axis < axes(); ++axis)
-            coefficients[axis] = range.affine->coefficient(expressions().index_variables()[axis]);
-        return range.affine->constant;
+            coefficients[axis] = range.affine->coefficient(expressions().index_variables()[axis]).number();
+        return range.affine->constant.number();
     }
 
     // Entry j is the coefficient of the next index dimension; `*` is a tensor dimension without one.
@@ -202,7 +203,7 @@ private:
         size_t axis = 0;
         for (size_t i = 0; i < rank(); ++i) {
             if (entries[i].whole) {
-                add_whole(tensor_.extents[i]);
+                add_whole(tensor_.extents[i].number());
                 continue;
             }
             if (axis >= axes())
@@ -212,7 +213,7 @@ private:
             coefficients[axis++] = fixed_start(entries[i], *entries[i].place);
             int64_t offset = offsets && !(*offsets)[i].whole ? fixed_start((*offsets)[i], ipf.offset->place) : 0;
             int64_t extent = !extents              ? 1
-                             : (*extents)[i].whole ? tensor_.extents[i].value()
+                             : (*extents)[i].whole ? tensor_.extents[i].number()
                                                    : fixed_start((*extents)[i], ipf.extents->place);
             add_row(coefficients, offset, extent, *entries[i].place);
         }
@@ -357,7 +358,7 @@ Result<Diagnostics> check_declared(const Environment& environment, const Project
             derived.offset[row] == declared.offset[row] && derived.shape[row] == declared.shape[row] &&
             derived.whole[row] == declared.whole[row])
             continue;
-        int64_t extent = tensor.extents[row];
+        const int64_t extent = tensor.extents[row].number();
         bool excused = clipped;
         for (const std::vector<int64_t>& point : telling_points(declared, derived, row, index, excused)) {
             Range inner = range_at(derived, row, point, extent), outer = range_at(declared, row, point, extent);

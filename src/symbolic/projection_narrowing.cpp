@@ -33,6 +33,16 @@ ScalarOp mirrored(ScalarOp op) {
     }
 }
 
+// Of two ends, of which one that is not known says nothing: an expression, since either may be it at some sizes.
+Size lower(const Size& a, const Size& b) {
+    constexpr int64_t unknown = INT64_MAX;
+    return a.number() == unknown ? b : b.number() == unknown ? a : minimum(a, b);
+}
+Size higher(const Size& a, const Size& b) {
+    constexpr int64_t unknown = INT64_MIN;
+    return a.number() == unknown ? b : b.number() == unknown ? a : maximum(a, b);
+}
+
 // Cuts `range` to the v with  c * v + k  op  0,  c > 0.
 void cut(Interval& range, ScalarOp op, int64_t c, const Size& k) {
     const bool far = k.number() == INT64_MIN;
@@ -40,15 +50,15 @@ void cut(Interval& range, ScalarOp op, int64_t c, const Size& k) {
     const Size above = far ? Size(INT64_MAX) : ceil_divide(-k, c);   // least v with c v + k >= 0
     bool divides = below == above;
     switch (op) {
-    case ScalarOp::less: range.high = std::min(range.high, above.number() == INT64_MIN ? above : above - 1); break;
-    case ScalarOp::less_equal: range.high = std::min(range.high, below); break;
-    case ScalarOp::greater: range.low = std::max(range.low, below.number() == INT64_MAX ? below : below + 1); break;
-    case ScalarOp::greater_equal: range.low = std::max(range.low, above); break;
+    case ScalarOp::less: range.high = lower(range.high, above.number() == INT64_MIN ? above : above - 1); break;
+    case ScalarOp::less_equal: range.high = lower(range.high, below); break;
+    case ScalarOp::greater: range.low = higher(range.low, below.number() == INT64_MAX ? below : below + 1); break;
+    case ScalarOp::greater_equal: range.low = higher(range.low, above); break;
     case ScalarOp::equal:
         if (!divides)
             range = {0, -1};
         else
-            range = {std::max(range.low, above), std::min(range.high, below)};
+            range = {higher(range.low, above), lower(range.high, below)};
         break;
     default:  // not_equal takes an end away
         if (divides && range.low == above) ++range.low;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "zspace/checked.h"
+#include "zspace/class_order.h"
 #include "zspace/interval.h"
 #include "zspace/size_class.h"
 #include "zspace/size_facts.h"
@@ -118,6 +119,23 @@ std::vector<int64_t> numbers_of(std::span<const Size> sizes) {
 Size named_size(const std::string& name, int64_t value) {
     last_numbers().give(name, value);
     return {value, Origin::of_name(name)};
+}
+
+bool is_never_above(const Size& a, const Size& b) {
+    if (!RecordingFacts::is_on() || (!a.named() && !b.named())) return a.number() <= b.number();
+    return is_decided_by_class(a, b) && Size::not_above(a, b);
+}
+
+bool is_always_below(const Size& a, const Size& b) {
+    if (!RecordingFacts::is_on() || (!a.named() && !b.named())) return a.number() < b.number();
+    return !is_limit(b) && is_never_above(a, b - 1);
+}
+
+int64_t whole_quotient(const Size& size, const Size& divisor) {
+    const int64_t quotient = floor_divide(size.number(), divisor.number());
+    (void)Size::not_above(quotient * divisor, size);
+    (void)Size::less(size, (quotient + 1) * divisor);
+    return quotient;
 }
 
 namespace size_arithmetic {

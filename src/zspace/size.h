@@ -165,6 +165,9 @@ Size greater(const A& a, const B& b) { return Size::not_above(b, a) ? Size(a) : 
 inline Size absolute(const Size& a) { return Size::not_above(0, a) ? a : size_arithmetic::subtract(0, a); }
 inline Size operator-(const Size& a) { return size_arithmetic::subtract(0, a); }
 
+// floor(size / divisor), the divisor being above 0, as a number. The fact is between which multiples the size lies.
+int64_t whole_quotient(const Size& size, const Size& divisor);
+
 // Whether it divides the other one, whatever the names are. No fact.
 inline bool divides(const Size& divisor, const Size& size) {
     if (!divisor.named() && !size.named()) return size.number() % divisor.number() == 0;

@@ -171,6 +171,32 @@ const std::vector<Program>& programs() {
                      resized(s, x, m, m, "nearest", "asymmetric"), resized(s, x, n, m, "cubic", "pytorch_half_pixel")};
          },
          1, 4},
+        {"sums of what stands before, places by narrow indices, and a block in a cache",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             const TensorId x = input(s, "x", {n, 6});
+             TensorData places(DType::int8, {3});
+             for (int64_t i = 0; i < 3; i++) places.set_integer(i, 2 - i);
+             const TensorId at = s.add_constant("at", std::move(places));
+             return {call(s, "cumsum", {x}, {{"axis", StaticValue::of(0)}, {"exclusive", StaticValue::of(true)}}),
+                     call(s, "gather", {x, at}, {{"axis", StaticValue::of(0)}}),
+                     call(s, "pad", {input(s, "z", {m, 5})}, {{"pads", list({2, 1, 0, 1})}})};
+         },
+         1, 2},
+        {"pools that end at any remainder",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             const auto pooled = [&](TensorId x) {
+                 return call(s, "relu", {call(s, "max_pool", {x}, {{"kernel", list({3, 3})}, {"strides", list({2, 2})}, {"ceil_mode", StaticValue::of(1)}})});
+             };
+             return {pooled(pooled(call(s, "relu", {input(s, "x", {1, 4, n, m})})))};
+         },
+         1, 1, 4},  // rows of a task, counted from its first one
+        {"products along an open size, and where the greatest of windows stand",
+         [](Session& s, const Size& n, const Size& m) -> std::vector<TensorId> {
+             const TensorId x = input(s, "x", {7, n}), w = input(s, "w", {n, 5});
+             const auto pooled = s.apply(**library().find("max_pool"), {input(s, "z", {2, m, 9, 12})}, {{"kernel", list({2, 2})}});
+             return {call(s, "matmul", {x, w}), pooled->at(0), pooled->at(1)};
+         },
+         1, 1},
     };
     return all;
 }
