@@ -18,12 +18,30 @@ typedef struct {
 } heddle_form;
 
 /* A value is known by its place. Lists hold places. */
-enum { heddle_run_part, heddle_branch, heddle_loop };
+enum {
+    heddle_run_part,
+    heddle_branch,
+    heddle_loop,
+    heddle_presence, /* a branch: whether the value `first` is there */
+    /* On lists of tensors and optional values, as sessions have them. `count` inputs (-1: not given), then what is
+     * dropped behind it; `first`, `second`: the dimension, and whether results have one more or fewer; `body`: the
+     * result. */
+    heddle_same,
+    heddle_is_there,
+    heddle_make_list,
+    heddle_length,
+    heddle_element,
+    heddle_insert,
+    heddle_erase,
+    heddle_split,
+    heddle_concatenate
+};
 typedef struct {
     int32_t kind, next;
     int32_t list, count; /* part: inputs; loop: what it carries at first, what it scans, the body's inputs, the body's
                               outputs, what it gives, what is dropped behind each iteration, and of all that is scanned
-                              and stacked the dimension and whether it goes from the end; `count` are carried */
+                              and stacked the dimension (below 0: it is a list) and whether it goes from the end; `count`
+                              are carried */
     int32_t scanned;     /* loop: of how many values an iteration is given parts */
     int32_t first,
         second; /* part: where sizes begin in the lists (a place and an element each), and how many; branch: the
@@ -40,6 +58,10 @@ typedef struct {
 } heddle_constant;
 
 typedef struct {
+    int8_t is_list, may_be_absent;
+} heddle_holder;
+
+typedef struct {
     const heddle_program* const* parts;
     const int64_t* weights; /* of each part, where in the call's weights */
     const heddle_form* forms;
@@ -48,7 +70,8 @@ typedef struct {
     const int32_t* lists;
     const int64_t* sizes;
     const heddle_constant* constants;
-    const heddle_argument* inputs; /* the first values */
+    const heddle_argument* inputs; /* the first values; of a list its elements */
+    const heddle_holder* input_kinds;
     const int32_t* outputs;
     int32_t value_count, constant_count, input_count, output_count, first;
 } heddle_steps;
@@ -59,7 +82,13 @@ typedef struct {
     int64_t shape[HEDDLE_RANKS];
     int64_t* users;
     int64_t room; /* bytes before the count */
+    struct heddle_list* list; /* in place of a tensor */
 } heddle_held;
+
+typedef struct heddle_list {
+    int64_t users, count, room; /* room: of elements */
+    heddle_held elements[];
+} heddle_list;
 
 typedef struct {
     const heddle_steps* program;
@@ -98,10 +127,29 @@ static void heddle_copy(unsigned char* to, const unsigned char* from, int64_t by
     for (int64_t i = 0; i < bytes; i++) to[i] = from[i];
 }
 
-static void heddle_drop(const heddle_run* run, heddle_held* value) {
+static int heddle_is_given(const heddle_held* value) { return value->tensor.data || value->list; }
+
+static void heddle_empty(heddle_held* value) {
+    value->users = 0;
+    value->tensor.data = 0;
+    value->tensor.ndim = 0;
+    value->list = 0;
+}
+
+static void heddle_drop_tensor(const heddle_run* run, heddle_held* value) {
     if (value->users && --*value->users == 0) run->memory->release(run->memory->context, value->tensor.data);
     value->users = 0;
     value->tensor.data = 0;
+}
+
+static void heddle_drop(const heddle_run* run, heddle_held* value) {
+    heddle_list* list = value->list;
+    if (list && --list->users == 0) {
+        for (int64_t i = 0; i < list->count; i++) heddle_drop_tensor(run, &list->elements[i]);
+        run->memory->release(run->memory->context, list);
+    }
+    value->list = 0;
+    heddle_drop_tensor(run, value);
 }
 
 static void heddle_set_type(heddle_held* value, const heddle_type* type, const int64_t* sizes) {
@@ -127,10 +175,11 @@ static int32_t heddle_make(const heddle_run* run, heddle_held* value) {
     return heddle_take(run, value, bytes);
 }
 
-/* The same tensor. */
+/* The same tensor, or the same list. */
 static void heddle_share(const heddle_run* run, heddle_held* to, const heddle_held* from) {
     if (to == from) return;
     if (from->users) ++*from->users;
+    if (from->list) from->list->users++;
     heddle_drop(run, to);
     *to = *from;
     for (int32_t d = 0; d < from->tensor.ndim; d++) to->shape[d] = from->tensor.shape[d];
@@ -145,8 +194,8 @@ static int heddle_is_one(const heddle_held* value) {
     return value->tensor.data != 0;
 }
 
-static int64_t heddle_number(const heddle_held* value, int32_t element) {
-    const unsigned char* data = heddle_data(&value->tensor) + (int64_t)element * (value->tensor.dtype.bits / 8);
+static int64_t heddle_number(const heddle_held* value, int64_t element) {
+    const unsigned char* data = heddle_data(&value->tensor) + element * (value->tensor.dtype.bits / 8);
     const int is_unsigned = value->tensor.dtype.code != kDLInt;
     switch (value->tensor.dtype.bits) {
     case 8: return is_unsigned ? (int64_t)*data : (int64_t)*(const int8_t*)data;
@@ -242,6 +291,247 @@ static int32_t heddle_run_step(heddle_run* run, const heddle_row* step, int32_t*
     return (int32_t)bytes;
 }
 
+/* ---- parts of tensors */
+
+/* Rows of these bytes, which lie so far apart. */
+static void heddle_copy_rows(unsigned char* to, int64_t to_step, const unsigned char* from, int64_t from_step,
+                             int64_t rows, int64_t bytes) {
+    for (int64_t r = 0; r < rows; r++) heddle_copy(to + r * to_step, from + r * from_step, bytes);
+}
+
+/* Bytes of what lies behind a dimension. */
+static int64_t heddle_bytes_behind(const DLTensor* tensor, int32_t axis) {
+    int64_t bytes = (tensor->dtype.bits + 7) / 8;
+    for (int32_t d = axis + 1; d < tensor->ndim; d++) bytes *= tensor->shape[d];
+    return bytes;
+}
+
+static int64_t heddle_rows_before(const DLTensor* tensor, int32_t axis) {
+    int64_t rows = 1;
+    for (int32_t d = 0; d < axis; d++) rows *= tensor->shape[d];
+    return rows;
+}
+
+/* Of `whole` a part of a dimension, which the part has not where that is dropped. */
+static int32_t heddle_copy_part(const heddle_run* run, heddle_held* part, const heddle_held* whole, int32_t axis,
+                                int64_t begin, int64_t length, int drops) {
+    const DLTensor* from = &whole->tensor;
+    const heddle_type type = {from->dtype.code, from->dtype.bits, from->ndim - (drops ? 1 : 0), 0};
+    int32_t status;
+    heddle_drop(run, part);
+    heddle_set_type(part, &type, 0);
+    for (int32_t d = 0; d < type.rank; d++) part->shape[d] = from->shape[drops && d >= axis ? d + 1 : d];
+    if (!drops) part->shape[axis] = length;
+    if ((status = heddle_make(run, part)) || heddle_bytes(&part->tensor) == 0) return status;
+    const int64_t bytes = heddle_bytes_behind(from, axis);
+    heddle_copy_rows((unsigned char*)part->tensor.data, length * bytes, heddle_data(from) + begin * bytes,
+                     from->shape[axis] * bytes, heddle_rows_before(from, axis), length * bytes);
+    return 0;
+}
+
+/* ---- lists */
+
+/* A list of its own with room for so many elements more, of what the value holds: nothing, or a list. */
+static int32_t heddle_make_room(const heddle_run* run, heddle_held* value, int64_t more) {
+    heddle_list* list = value->list;
+    const int64_t count = list ? list->count : 0, most = INT64_C(1) << 40;
+    if (list && list->users == 1 && count + more <= list->room) return 0;
+    const int64_t room = more == 1 && count > 0 ? 2 * count + 1 : count + more;
+    heddle_held made;
+    heddle_empty(&made);
+    if (more <= most && count <= most)
+        made.list = (heddle_list*)run->memory->allocate(run->memory->context,
+                                                        sizeof(heddle_list) + sizeof(heddle_held) * (size_t)room);
+    if (!made.list) return heddle_fails(run, HEDDLE_NO_MEMORY, "there is no memory for a list", "");
+    made.list->users = 1;
+    made.list->count = count;
+    made.list->room = room;
+    for (int64_t i = 0; i < count; i++) {
+        heddle_empty(&made.list->elements[i]);
+        heddle_share(run, &made.list->elements[i], &list->elements[i]);
+    }
+    heddle_drop(run, value);
+    *value = made;
+    return 0;
+}
+
+/* One element to another place; there it takes the place of nothing. */
+static void heddle_move(heddle_held* to, heddle_held* from) {
+    *to = *from;
+    if (from->tensor.shape == from->shape) to->tensor.shape = to->shape;
+    heddle_empty(from);
+}
+
+static int32_t heddle_put(const heddle_run* run, heddle_held* list, int64_t place, const heddle_held* element) {
+    const int32_t status = heddle_make_room(run, list, 1);
+    if (status) return status;
+    heddle_held* elements = list->list->elements;
+    heddle_empty(&elements[list->list->count]);
+    for (int64_t i = list->list->count++; i > place; i--) heddle_move(&elements[i], &elements[i - 1]);
+    heddle_share(run, &elements[place], element);
+    return 0;
+}
+
+static int32_t heddle_take_out(const heddle_run* run, heddle_held* list, int64_t place) {
+    const int32_t status = heddle_make_room(run, list, 0);
+    if (status) return status;
+    heddle_held* elements = list->list->elements;
+    heddle_drop(run, &elements[place]);
+    list->list->count--;
+    for (int64_t i = place; i < list->list->count; i++) heddle_move(&elements[i], &elements[i + 1]);
+    return 0;
+}
+
+/* A place among `length`, from the end where it is below 0; `otherwise` without a number. Below 0: a status. */
+static int64_t heddle_place(const heddle_run* run, const heddle_held* number, int64_t length, int64_t otherwise,
+                            const char* name) {
+    if (number && !heddle_is_one(number))
+        return heddle_fails(run, HEDDLE_BAD_SIZE, "a place in a list is one integer: ", name);
+    int64_t place = number ? heddle_number(number, 0) : otherwise;
+    if (number && place < 0) place += length;
+    if (place < 0 || place >= length)
+        return heddle_fails(run, HEDDLE_BAD_INDEX, "a place is not in the list: ", name);
+    return place;
+}
+
+/* How long a part may be that is to be so long, or one of parts of one length; below 0: it may not. */
+static int64_t heddle_part_length(int64_t length, int is_one_of_list, int64_t left) {
+    if (is_one_of_list) return length <= left ? length : -1;
+    return length < 1 ? -1 : length < left ? length : left;
+}
+
+static int32_t heddle_run_split(const heddle_run* run, const heddle_row* step, heddle_held* result,
+                                const heddle_held* whole, const heddle_held* lengths) {
+    const int64_t extent = whole->tensor.shape[step->first];
+    const int is_list = lengths && lengths->tensor.ndim == 1;
+    const int64_t parts = is_list ? lengths->tensor.shape[0] : 0;
+    int64_t begin = 0;
+    int32_t status;
+    heddle_drop(run, result);
+    if ((status = heddle_make_room(run, result, is_list ? parts : lengths ? 0 : extent))) return status;
+    for (int64_t i = 0; is_list ? i < parts : begin < extent; i++) {
+        const int64_t wanted = lengths ? heddle_number(lengths, is_list ? i : 0) : 1;
+        const int64_t length = heddle_part_length(wanted, is_list, extent - begin);
+        heddle_held part;
+        if (length < 0)
+            return heddle_fails(run, HEDDLE_BAD_SIZE, "a part has a length that it cannot have: ", step->name);
+        heddle_empty(&part);
+        status = heddle_copy_part(run, &part, whole, step->first, begin, length, step->second);
+        if (!status) status = heddle_put(run, result, i, &part);
+        heddle_drop(run, &part);
+        if (status) return status;
+        begin += length;
+    }
+    if (begin == extent) return 0;
+    return heddle_fails(run, HEDDLE_BAD_SIZE, "the lengths of parts do not sum to the dimension: ", step->name);
+}
+
+static int32_t heddle_run_concatenate(const heddle_run* run, const heddle_row* step, heddle_held* result,
+                                      const heddle_list* list) {
+    const int32_t axis = step->first, is_new = step->second;
+    int32_t status;
+    if (list->count == 0)
+        return heddle_fails(run, HEDDLE_BAD_SIZE, "tensors of an empty list are joined: ", step->name);
+    const DLTensor* first = &list->elements[0].tensor;
+    const heddle_type type = {first->dtype.code, first->dtype.bits, first->ndim + is_new, 0};
+    heddle_drop(run, result);
+    heddle_set_type(result, &type, 0);
+    for (int32_t d = 0; d < type.rank; d++) {
+        if (d != axis) result->shape[d] = first->shape[is_new && d > axis ? d - 1 : d];
+    }
+    result->shape[axis] = 0;
+    for (int64_t i = 0; i < list->count; i++) {
+        const DLTensor* part = &list->elements[i].tensor;
+        int fits = part->ndim == first->ndim;
+        for (int32_t d = 0; fits && d < part->ndim; d++)
+            fits = part->shape[d] == first->shape[d] || (!is_new && d == axis);
+        if (!fits || __builtin_add_overflow(result->shape[axis], is_new ? 1 : part->shape[axis], &result->shape[axis]))
+            return heddle_fails(run, HEDDLE_BAD_SIZE, "elements of the list do not fit together: ", step->name);
+    }
+    if ((status = heddle_make(run, result)) || heddle_bytes(&result->tensor) == 0) return status;
+    const int64_t rows = heddle_rows_before(&result->tensor, axis);
+    const int64_t row = heddle_bytes_behind(&result->tensor, axis - 1);
+    unsigned char* to = (unsigned char*)result->tensor.data;
+    for (int64_t i = 0; i < list->count; i++) {
+        const DLTensor* part = &list->elements[i].tensor;
+        const int64_t bytes = heddle_bytes_behind(part, axis - 1);
+        heddle_copy_rows(to, row, heddle_data(part), bytes, rows, bytes);
+        to += bytes;
+    }
+    return 0;
+}
+
+/* The list of `from` as the result's own: the same memory, where nobody reads `from` any more. */
+static void heddle_begin_list(const heddle_run* run, const heddle_row* step, heddle_held* result, heddle_held* from) {
+    const int32_t* drops = run->program->lists + step->list + step->count;
+    heddle_share(run, result, from);
+    for (int32_t d = 0; d < step->drops; d++) {
+        if (&run->values[drops[d]] == from) heddle_drop(run, from);
+    }
+}
+
+static int32_t heddle_run_insert(const heddle_run* run, const heddle_row* step, heddle_held* result, heddle_held* from,
+                                 const heddle_held* element, const heddle_held* number) {
+    const int64_t length = from->list->count;
+    const int is_behind = !number || (heddle_is_one(number) && heddle_number(number, 0) == length);
+    const int64_t place = is_behind ? length : heddle_place(run, number, length, -1, step->name);
+    if (place < 0) return (int32_t)place;
+    heddle_begin_list(run, step, result, from);
+    return heddle_put(run, result, place, element);
+}
+
+static int32_t heddle_run_erase(const heddle_run* run, const heddle_row* step, heddle_held* result, heddle_held* from,
+                                const heddle_held* number) {
+    const int64_t length = from->list->count;
+    const int64_t place = heddle_place(run, number, length, length - 1, step->name);
+    if (place < 0) return (int32_t)place;
+    heddle_begin_list(run, step, result, from);
+    return heddle_take_out(run, result, place);
+}
+
+static int32_t heddle_run_element(const heddle_run* run, const heddle_row* step, heddle_held* result,
+                                  const heddle_held* from, const heddle_held* number) {
+    if (!from || !from->list)
+        return heddle_fails(run, HEDDLE_BAD_INDEX, "an optional value has no element: ", step->name);
+    const int64_t place = heddle_place(run, number, from->list->count, -1, step->name);
+    if (place < 0) return (int32_t)place;
+    heddle_share(run, result, &from->list->elements[place]);
+    return 0;
+}
+
+static int32_t heddle_run_list(const heddle_run* run, const heddle_row* step) {
+    const heddle_type counted = {kDLInt, 64, 0, 0}, truth = {kDLBool, 8, 0, 0};
+    const int32_t *inputs = run->program->lists + step->list, *drops = inputs + step->count;
+    heddle_held *result = &run->values[step->body], *given[3] = {0, 0, 0};
+    int32_t status = 0;
+    for (int32_t i = 0; i < step->count && i < 3; i++) given[i] = inputs[i] < 0 ? 0 : &run->values[inputs[i]];
+    switch (step->kind) {
+    case heddle_same:
+        if (given[0])
+            heddle_share(run, result, given[0]);
+        else
+            heddle_drop(run, result);
+        break;
+    case heddle_is_there:
+        status = heddle_set_number(run, result, &truth, given[0] && heddle_is_given(given[0]));
+        break;
+    case heddle_make_list:
+        heddle_drop(run, result);
+        status = heddle_make_room(run, result, step->count);
+        for (int32_t i = 0; i < step->count && !status; i++)
+            status = heddle_put(run, result, i, &run->values[inputs[i]]);
+        break;
+    case heddle_length: status = heddle_set_number(run, result, &counted, given[0]->list->count); break;
+    case heddle_element: status = heddle_run_element(run, step, result, given[0], given[1]); break;
+    case heddle_insert: status = heddle_run_insert(run, step, result, given[0], given[1], given[2]); break;
+    case heddle_erase: status = heddle_run_erase(run, step, result, given[0], given[1]); break;
+    case heddle_split: status = heddle_run_split(run, step, result, given[0], given[1]); break;
+    default: status = heddle_run_concatenate(run, step, result, given[0]->list); break;
+    }
+    for (int32_t d = 0; d < step->drops && !status; d++) heddle_drop(run, &run->values[drops[d]]);
+    return status;
+}
+
 /* ---- loops */
 
 /* One more part of what is stacked along the first dimension. */
@@ -281,40 +571,6 @@ static int32_t heddle_stack(const heddle_run* run, heddle_held* stack, const hed
         stack->room = more.room;
     }
     heddle_copy((unsigned char*)stack->tensor.data + before, heddle_data(&part->tensor), bytes);
-    return 0;
-}
-
-/* Rows of these bytes, which lie so far apart. */
-static void heddle_copy_rows(unsigned char* to, int64_t to_step, const unsigned char* from, int64_t from_step,
-                             int64_t rows, int64_t bytes) {
-    for (int64_t r = 0; r < rows; r++) heddle_copy(to + r * to_step, from + r * from_step, bytes);
-}
-
-/* Bytes of what lies behind a dimension. */
-static int64_t heddle_bytes_behind(const DLTensor* tensor, int32_t axis) {
-    int64_t bytes = (tensor->dtype.bits + 7) / 8;
-    for (int32_t d = axis + 1; d < tensor->ndim; d++) bytes *= tensor->shape[d];
-    return bytes;
-}
-
-static int64_t heddle_rows_before(const DLTensor* tensor, int32_t axis) {
-    int64_t rows = 1;
-    for (int32_t d = 0; d < axis; d++) rows *= tensor->shape[d];
-    return rows;
-}
-
-/* Of `whole` what lies at a place of a dimension, which the part has not. */
-static int32_t heddle_take_part(const heddle_run* run, heddle_held* part, const heddle_held* whole, int32_t axis,
-                                int64_t place) {
-    const int64_t bytes = heddle_bytes_behind(&whole->tensor, axis), all = bytes * whole->tensor.shape[axis];
-    const heddle_type type = {whole->tensor.dtype.code, whole->tensor.dtype.bits, whole->tensor.ndim - 1, 0};
-    int32_t status;
-    heddle_drop(run, part);
-    heddle_set_type(part, &type, 0);
-    for (int32_t d = 0; d < type.rank; d++) part->shape[d] = whole->tensor.shape[d < axis ? d : d + 1];
-    if ((status = heddle_make(run, part))) return status;
-    heddle_copy_rows((unsigned char*)part->tensor.data, bytes, heddle_data(&whole->tensor) + place * bytes, all,
-                     heddle_rows_before(&whole->tensor, axis), bytes);
     return 0;
 }
 
@@ -361,7 +617,7 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_row* step) {
     if (step->first >= 0) trips = heddle_number(&values[step->first], 0);
     if (step->second >= 0) goes_on = heddle_number(&values[step->second], 0) != 0;
     for (int32_t i = 0; i < scanned; i++) {
-        const int64_t length = values[whole[i]].tensor.shape[ways[2 * i]];
+        const int64_t length = ways[2 * i] < 0 ? values[whole[i]].list->count : values[whole[i]].tensor.shape[ways[2 * i]];
         if (i > 0 && length != trips)
             return heddle_fails(run, HEDDLE_BAD_SIZE, "what is scanned has different lengths: ", step->name);
         trips = length;
@@ -369,9 +625,11 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_row* step) {
     for (int32_t i = 0; i < carried; i++) heddle_share(run, &values[results[i]], &values[begin[i]]);
     for (int32_t i = carried; i < carried + stacked; i++) {
         const heddle_type* type = &program->types[step->types + i - carried];
+        const int is_list = ways[2 * (scanned + i - carried)] < 0;
         heddle_drop(run, &values[results[i]]);
-        heddle_set_type(&values[results[i]], type, program->sizes + type->sizes);
-        if ((status = heddle_make(run, &values[results[i]]))) return status;
+        if (!is_list) heddle_set_type(&values[results[i]], type, program->sizes + type->sizes);
+        status = is_list ? heddle_make_room(run, &values[results[i]], 0) : heddle_make(run, &values[results[i]]);
+        if (status) return status;
     }
     for (; goes_on && trip < trips && !status; trip++) {
         if (run->memory->stops && run->memory->stops(run->memory->context))
@@ -384,8 +642,11 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_row* step) {
         }
         for (int32_t i = 0; i < scanned; i++) {
             const int64_t place = ways[2 * i + 1] ? trips - 1 - trip : trip;
-            status = heddle_take_part(run, &values[inputs[2 + carried + i]], &values[whole[i]], ways[2 * i], place);
-            if (status) return status;
+            heddle_held *part = &values[inputs[2 + carried + i]], *from = &values[whole[i]];
+            if (ways[2 * i] < 0)
+                heddle_share(run, part, &from->list->elements[trip]);
+            else if ((status = heddle_copy_part(run, part, from, ways[2 * i], place, 1, 1)))
+                return status;
         }
         if ((status = heddle_walk(run, step->body))) return status;
         if (!heddle_is_one(&values[outputs[0]]))
@@ -393,12 +654,15 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_row* step) {
         goes_on = heddle_number(&values[outputs[0]], 0) != 0;
         for (int32_t i = 0; i < carried; i++) heddle_share(run, &values[results[i]], &values[outputs[1 + i]]);
         for (int32_t i = carried; i < carried + stacked && !status; i++)
-            status = heddle_stack(run, &values[results[i]], &values[outputs[1 + i]], trip);
+            status = ways[2 * (scanned + i - carried)] < 0
+                         ? heddle_put(run, &values[results[i]], trip, &values[outputs[1 + i]])
+                         : heddle_stack(run, &values[results[i]], &values[outputs[1 + i]], trip);
         for (int32_t d = 0; d < step->drops; d++) heddle_drop(run, &values[drops[d]]);
     }
-    for (int32_t i = 0; i < stacked && !status && trip > 0; i++)
-        status = heddle_turn_stack(run, &values[results[carried + i]], ways[2 * (scanned + i)],
-                                   ways[2 * (scanned + i) + 1]);
+    for (int32_t i = 0; i < stacked && !status && trip > 0; i++) {
+        const int32_t* way = &ways[2 * (scanned + i)];
+        if (way[0] >= 0) status = heddle_turn_stack(run, &values[results[carried + i]], way[0], way[1]);
+    }
     return status;
 }
 
@@ -413,6 +677,10 @@ static int32_t heddle_walk(heddle_run* run, int32_t at) {
             status = heddle_run_step(run, step, &at);
         } else if (step->kind == heddle_loop) {
             status = heddle_run_loop(run, step);
+        } else if (step->kind == heddle_presence) {
+            if (!heddle_is_given(&run->values[step->first])) at = step->second;
+        } else if (step->kind != heddle_branch) {
+            status = heddle_run_list(run, step);
         } else {
             if (!heddle_is_one(&run->values[step->first]))
                 return heddle_fails(run, HEDDLE_BAD_SIZE, "a condition is one truth value: ", step->name);
@@ -423,10 +691,8 @@ static int32_t heddle_walk(heddle_run* run, int32_t at) {
     return 0;
 }
 
-static int32_t heddle_take_input(heddle_run* run, int32_t i) {
-    const heddle_argument* argument = &run->program->inputs[i];
-    const DLTensor* tensor = run->call->inputs ? run->call->inputs[i] : 0;
-    heddle_held* value = &run->values[i];
+static int32_t heddle_take_tensor(const heddle_run* run, const heddle_argument* argument, const DLTensor* tensor,
+                                  heddle_held* value) {
     int32_t status = heddle_check_tensor(run->call, "input ", argument, tensor);
     if (!status && heddle_bytes(tensor) < 0)
         status = heddle_fails(run, HEDDLE_BAD_SIZE, "an input has more elements than there can be: ", argument->name);
@@ -434,13 +700,40 @@ static int32_t heddle_take_input(heddle_run* run, int32_t i) {
     if (status) return status;
     value->tensor = *tensor;
     value->tensor.strides = 0;
-    if (!tensor->data) value->tensor.data = value; /* of no bytes */
+    if (!tensor->data) value->tensor.data = run->values; /* of no bytes */
     return 0;
 }
 
+/* Of a list each element. */
+static int32_t heddle_take_list(const heddle_run* run, const heddle_argument* argument, const DLTensor* list,
+                                heddle_held* value) {
+    const heddle_argument handles = {argument->name, 1, kDLOpaqueHandle, 8 * sizeof(void*), 0, 0, 0};
+    int32_t status = heddle_check_tensor(run->call, "input ", &handles, list);
+    if (!status && list->shape[0] < 0)
+        status = heddle_fails(run, HEDDLE_BAD_SIZE, "a list has a length below 0: ", argument->name);
+    if (!status) status = heddle_check_layout(run->call, "input ", &handles, list);
+    if (!status) status = heddle_make_room(run, value, list->shape[0]);
+    for (int64_t i = 0; !status && i < list->shape[0]; i++) {
+        const DLTensor* const* elements = (const DLTensor* const*)(const void*)heddle_data(list);
+        heddle_held element;
+        heddle_empty(&element);
+        status = heddle_take_tensor(run, argument, elements[i], &element);
+        if (!status) status = heddle_put(run, value, i, &element);
+    }
+    return status;
+}
+
+static int32_t heddle_take_input(const heddle_run* run, int32_t i) {
+    const heddle_argument* argument = &run->program->inputs[i];
+    const heddle_holder kind = run->program->input_kinds[i];
+    const DLTensor* tensor = run->call->inputs ? run->call->inputs[i] : 0;
+    if (!tensor && kind.may_be_absent) return 0;
+    return kind.is_list ? heddle_take_list(run, argument, tensor, &run->values[i])
+                        : heddle_take_tensor(run, argument, tensor, &run->values[i]);
+}
+
 /* To the caller: the memory itself, where nobody else uses it. */
-static int32_t heddle_give(const heddle_run* run, int32_t place, int is_wanted_again, DLTensor* output) {
-    heddle_held* value = &run->values[place];
+static int32_t heddle_give_tensor(const heddle_run* run, heddle_held* value, int is_wanted_again, DLTensor* output) {
     heddle_held copy = *value;
     int32_t status;
     copy.users = 0;
@@ -458,6 +751,48 @@ static int32_t heddle_give(const heddle_run* run, int32_t place, int is_wanted_a
     return 0;
 }
 
+static void heddle_take_back(const heddle_run* run, DLTensor* output) {
+    DLTensor* const* elements = (DLTensor* const*)output->data;
+    for (int64_t i = 0; output->dtype.code == kDLOpaqueHandle && i < output->shape[0]; i++)
+        run->memory->release(run->memory->context, elements[i]->data);
+    if (output->data) run->memory->release(run->memory->context, output->data);
+    output->data = 0;
+}
+
+/* In one memory: where the elements are, then their descriptions. */
+static int32_t heddle_give_list(const heddle_run* run, heddle_list* list, int is_wanted_again, DLTensor* output) {
+    const DLTensor handles = {0, {kDLCPU, 0}, 1, {kDLOpaqueHandle, 8 * sizeof(void*), 1}, output->shape, 0, 0};
+    const int64_t places = heddle_round_up(list->count * (int64_t)sizeof(DLTensor*));
+    const size_t each = sizeof(DLTensor) + HEDDLE_RANKS * sizeof(int64_t);
+    unsigned char* memory = (unsigned char*)run->memory->allocate(run->memory->context,
+                                                                  (size_t)places + each * (size_t)list->count + 64);
+    DLTensor** elements = (DLTensor**)(void*)memory;
+    DLTensor* tensors = (DLTensor*)(void*)(memory + places);
+    int64_t* shapes = (int64_t*)(void*)(tensors + list->count);
+    int32_t status = 0;
+    if (!memory) return heddle_fails(run, HEDDLE_NO_MEMORY, "there is no memory for a list", "");
+    *output = handles;
+    output->data = memory;
+    for (output->shape[0] = 0; output->shape[0] < list->count; output->shape[0]++) {
+        DLTensor* element = &tensors[output->shape[0]];
+        elements[output->shape[0]] = element;
+        element->shape = &shapes[output->shape[0] * HEDDLE_RANKS];
+        status = heddle_give_tensor(run, &list->elements[output->shape[0]], is_wanted_again || list->users > 1, element);
+        if (status) break;
+    }
+    if (status) heddle_take_back(run, output);
+    return status;
+}
+
+static int32_t heddle_give(const heddle_run* run, int32_t place, int is_wanted_again, DLTensor* output) {
+    heddle_held* value = &run->values[place];
+    if (value->list) return heddle_give_list(run, value->list, is_wanted_again, output);
+    if (value->tensor.data) return heddle_give_tensor(run, value, is_wanted_again, output);
+    const DLTensor nothing = {0, {kDLCPU, 0}, 0, {0, 0, 0}, output->shape, 0, 0};
+    *output = nothing;
+    return 0;
+}
+
 static int32_t heddle_give_all(const heddle_run* run) {
     const int32_t* places = run->program->outputs;
     const int32_t count = run->program->output_count;
@@ -468,21 +803,14 @@ static int32_t heddle_give_all(const heddle_run* run) {
         for (int32_t o = given + 1; o < count; o++) again = again || places[o] == places[given];
         status = heddle_give(run, places[given], again, outputs[given]);
     }
-    for (int32_t o = 0; status && o < given - 1; o++) {
-        run->memory->release(run->memory->context, outputs[o]->data);
-        outputs[o]->data = 0;
-    }
+    for (int32_t o = 0; status && o < given - 1; o++) heddle_take_back(run, outputs[o]);
     return status;
 }
 
 static int32_t heddle_run_values(heddle_run* run) {
     const heddle_steps* program = run->program;
     int32_t status = 0;
-    for (int32_t v = 0; v < program->value_count; v++) {
-        run->values[v].users = 0;
-        run->values[v].tensor.data = 0;
-        run->values[v].tensor.ndim = 0;
-    }
+    for (int32_t v = 0; v < program->value_count; v++) heddle_empty(&run->values[v]);
     for (int32_t i = 0; i < program->input_count && !status; i++) status = heddle_take_input(run, i);
     for (int32_t c = 0; c < program->constant_count; c++) {
         const heddle_constant* constant = &program->constants[c];

@@ -293,8 +293,8 @@ private:
 std::string argument_lines(const char* what, const std::vector<Argument>& arguments) {
     std::string text;
     for (size_t i = 0; i < arguments.size(); i++)
-        text += fmt::format(" * {} {}: {}: {}[{}]\n", what, i, in_comment(arguments[i].name), name(arguments[i].dtype),
-                            in_comment(fmt::format("{}", fmt::join(arguments[i].sizes, ", "))));
+        text += fmt::format(" * {} {}: {}: {}\n", what, i, in_comment(arguments[i].name),
+                            in_comment(text_of(arguments[i])));
     return text;
 }
 

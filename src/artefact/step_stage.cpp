@@ -65,7 +65,7 @@ Result<void> StageImport::prepare() {
     reads.insert(state_.asked.begin(), state_.asked.end());
     for (const std::string& name : reads) {
         const auto type = state_.values.find(name);
-        if (type == state_.values.end() || state_.truths.contains(name)) continue;
+        if (type == state_.values.end() || state_.truths.contains(name) || !type->second.is_tensor()) continue;
         if (!state_.asked.contains(name)) {
             inputs.push_back(name);
             for (const ValueDimension& dimension : type->second.shape)
@@ -110,6 +110,8 @@ Result<Graph> StageImport::graph(const SizeNames& sizes) {
     for (const std::string& output : scope_.outputs) {
         if (!state_.values.contains(output) && !scope_.initializer(output)) stage.wanted.insert(output);
     }
+    for (const auto& [name, type] : state_.values)
+        if (!type.is_tensor()) stage.lists.insert(name);
     SizeFacts facts;
     auto imported = [&] {
         const RecordingFacts recording(facts);
