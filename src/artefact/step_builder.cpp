@@ -12,6 +12,7 @@ namespace heddle::artefact {
 namespace {
 
 constexpr size_t most_steps = 512;
+constexpr size_t most_dimensions = 16;  // HEDDLE_RANKS
 
 Argument argument_of(const std::string& name, const ValueType& type) {
     Argument argument{.name = name, .dtype = type.dtype, .shape = {}, .axes = {}, .sizes = {}, .value = {}};
@@ -42,7 +43,8 @@ StepState state_behind(StepScope& scope, const StepState& state, const StepState
 
 StepType step_type(const ValueType& type) {
     const Argument argument = argument_of({}, type);
-    return {type.dtype, argument.shape, text_of(argument)};
+    const bool has_no_type = type.is_empty || type.kind == ValueType::Kind::nothing;
+    return {type.dtype, argument.shape, has_no_type ? type.text() : text_of(argument)};
 }
 
 StepBuilder::StepBuilder(const StepRequest& request)
@@ -170,6 +172,10 @@ std::vector<int32_t> StepBuilder::drops_between(StepScope& scope, const std::set
 
 Result<int32_t> StepBuilder::step_of(StepScope& scope, StepState state) {
     forget(scope, state);
+    for (const auto& [name, type] : state.values) {
+        if (type.shape.size() > most_dimensions)
+            return not_yet(fmt::format("'{}' has more than {} dimensions", name, most_dimensions), {});
+    }
     if (state.rest.empty()) return end_of(scope, state);
     std::string key = onnx::key_of(state.rest);
     for (const auto& [name, truth] : state.truths) key += fmt::format("{} is {}\n", name, truth);

@@ -98,8 +98,8 @@ public:
         static const std::map<StepRow::Kind, std::string> words = {
             {StepRow::Kind::same, "the same as"},      {StepRow::Kind::is_there, "whether there is"},
             {StepRow::Kind::list, "a list of"},        {StepRow::Kind::length, "the length of"},
-            {StepRow::Kind::element, "an element of"}, {StepRow::Kind::insert, "with one more"},
-            {StepRow::Kind::erase, "without one"},     {StepRow::Kind::split, "the parts of"},
+            {StepRow::Kind::element, "an element of"}, {StepRow::Kind::insert, "one more than"},
+            {StepRow::Kind::erase, "one fewer than"},     {StepRow::Kind::split, "the parts of"},
             {StepRow::Kind::concatenate, "the tensors together of"}};
         std::vector<std::string> from;
         for (const int32_t input : row.inputs)
