@@ -133,6 +133,41 @@ def test_shapes_among_data():
                 program.run(reals(12), np.array(m))
 
 
+# What decides is put together of an input: it has no sizes of its own, and follows with the input's in one part.
+TOGETHER = model("""
+g (float[n] x, int64[1] k) => (float[a,b] y, float[a,q] z) <int64[1] one = {1}, int64[1] two = {2}> {
+  shape = Concat <axis = 0> (k, two)
+  row = Unsqueeze(x, one)
+  h = Transpose(row)
+  first = ReduceSum <keepdims = 1> (h)
+  y = Expand(first, shape)
+  turned = Concat <axis = 0> (two, k)
+  e = Expand(first, turned)
+  f = Transpose(e)
+  z = Concat <axis = 1> (y, f)
+}""")
+REFLECTED = model("""
+g (float[n] x, int64[2] m) => (float[q] y) {
+  y = Pad <mode = "reflect"> (x, m)
+}""")
+
+
+def test_what_is_put_together_of_inputs():
+    with made(TOGETHER, "n=1:9") as (folder, session):
+        program = StepProgram(folder)
+        assert program.manifest["steps"] == program.manifest["parts"] == 1, program.manifest["steps"]
+        for n, k in ((3, 4), (1, 1), (9, 300), (2, 0)):
+            check(program, session, reals(n), np.array([k]))
+
+
+def test_paddings_that_turn_back_many_times():
+    """How often they pass the tensor is no fact of a plan: there is one for many."""
+    with made(REFLECTED, "n=2:48") as (folder, session):
+        program = StepProgram(folder)
+        for n, m in ((48, (40, 7)), (48, (1, 47)), (2, (1, 1)), (5, (3000, 17)), (9, (0, 0)), (20, (19, 0))):
+            check(program, session, reals(n), np.array(m))
+
+
 def test_branches():
     with made(BRANCHES, "n=1:30") as (folder, session):
         program = StepProgram(folder)
