@@ -174,10 +174,8 @@ public:
     void push_back(Part part) {
         int64_t sum = 0, most = 0;  // of digits: one large size is met less than several small ones
         for (size_t d = 0; d < dimensions_.size(); d++) {
-            // 1 is a class of its own, and not met more than the next; nothing at all is met less than some.
-            constexpr int64_t small = 2, as_nothing = 8;
-            const SizeRange& range = part.ranges[d];
-            const auto least = static_cast<uint64_t>(range.most == 0 ? as_nothing : std::max(small, range.least));
+            constexpr int64_t small = 2;  // 0 and 1 are classes of their own, and not met more
+            const auto least = static_cast<uint64_t>(std::max(small, part.ranges[d].least));
             if (!dimensions_[d].is_open) continue;
             sum += std::bit_width(least);
             most = std::max<int64_t>(most, std::bit_width(least));
