@@ -1,173 +1,4 @@
-/* Runs a program in steps: parts, which are programs whose sizes are known (heddle_program.c, above), and branches and
- * loops between them. It follows the tables behind it, and knows nothing of what parts compute. A part takes its sizes
- * from the shapes of its inputs; a size that is a number among data is the shape of one more input, which nobody reads.
- */
-
-typedef struct {
-    uint8_t code, bits;
-    int32_t rank;
-    int32_t sizes; /* of a constant, and of what no iteration has given: where among the sizes */
-} heddle_type;
-
-/* A part for some of the sizes that a step may have. `outputs`, `drops`: where among the lists. */
-typedef struct {
-    int32_t part, next; /* the step behind it; below 0: there is none */
-    int32_t outputs, output_count, types;
-    int32_t drops, drop_count; /* values that nobody reads any more */
-    int32_t open; /* of the step's sizes the one that is -1 ("whatever is left"), and so no size; -1: none is */
-} heddle_form;
-
-/* A value is known by its place. Lists hold places. */
-enum { heddle_run_part, heddle_branch, heddle_loop };
-typedef struct {
-    int32_t kind, next;
-    int32_t list, count; /* part: inputs; loop: what it carries at first, what it scans, the body's inputs, the body's
-                              outputs, what it gives, what is dropped behind each iteration, and of all that is scanned
-                              and stacked the dimension and whether it goes from the end; `count` are carried */
-    int32_t scanned;     /* loop: of how many values an iteration is given parts */
-    int32_t first,
-        second; /* part: where sizes begin in the lists (a place and an element each), and how many; branch: the
-                              condition, and the step where it does not hold; loop: trip count and condition, or -1 */
-    int32_t body, stacked; /* part: its forms; loop: the body's first step, and how many outputs are stacked */
-    int32_t types, drops;  /* loop: of what is stacked, where nothing is; how many are dropped */
-    const char* name;
-} heddle_row;
-
-typedef struct {
-    int32_t value;
-    heddle_type type;
-    const void* data;
-} heddle_constant;
-
-typedef struct {
-    const heddle_program* const* parts;
-    const int64_t* weights; /* of each part, where in the call's weights */
-    const heddle_form* forms;
-    const heddle_row* steps;
-    const heddle_type* types;
-    const int32_t* lists;
-    const int64_t* sizes;
-    const heddle_constant* constants;
-    const heddle_argument* inputs; /* the first values */
-    const int32_t* outputs;
-    int32_t value_count, constant_count, input_count, output_count, first;
-} heddle_steps;
-
-/* The count of who uses a memory lies behind its bytes; null: the memory is the caller's or the program's. */
-typedef struct {
-    DLTensor tensor; /* without data: there is none */
-    int64_t shape[HEDDLE_RANKS];
-    int64_t* users;
-    int64_t room; /* bytes before the count */
-} heddle_held;
-
-typedef struct {
-    const heddle_steps* program;
-    const heddle_memory* memory;
-    heddle_call* call;
-    heddle_held* values;
-    void* workspace;
-    int64_t workspace_bytes, ready;
-    int32_t ready_part;
-} heddle_run;
-
-static int32_t heddle_fails(const heddle_run* run, int32_t status, const char* what, const char* name) {
-    heddle_message(run->call, what, name);
-    return status;
-}
-
-/* ---- values */
-
-/* -1: more than there can be, or a size below zero. */
-static int64_t heddle_bytes(const DLTensor* tensor) {
-    const int64_t most = INT64_C(1) << 60;
-    int64_t bytes = (tensor->dtype.bits + 7) / 8;
-    for (int32_t d = 0; d < tensor->ndim; d++) {
-        if (tensor->shape[d] < 0) return -1;
-        if (tensor->shape[d] == 0) bytes = 0;
-    }
-    for (int32_t d = 0; d < tensor->ndim && bytes; d++) {
-        if (__builtin_mul_overflow(bytes, tensor->shape[d], &bytes) || bytes > most) return -1;
-    }
-    return bytes;
-}
-
-static unsigned char* heddle_data(const DLTensor* tensor) { return (unsigned char*)tensor->data + tensor->byte_offset; }
-
-static void heddle_copy(unsigned char* to, const unsigned char* from, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i++) to[i] = from[i];
-}
-
-static void heddle_drop(const heddle_run* run, heddle_held* value) {
-    if (value->users && --*value->users == 0) run->memory->release(run->memory->context, value->tensor.data);
-    value->users = 0;
-    value->tensor.data = 0;
-}
-
-static void heddle_set_type(heddle_held* value, const heddle_type* type, const int64_t* sizes) {
-    const DLTensor plain = {0, {kDLCPU, 0}, type->rank, {type->code, type->bits, 1}, value->shape, 0, 0};
-    value->tensor = plain;
-    for (int32_t d = 0; sizes && d < type->rank; d++) value->shape[d] = sizes[d];
-}
-
-/* Memory of so many bytes for the value, which has none, and of which this is the only user. */
-static int32_t heddle_take(const heddle_run* run, heddle_held* value, int64_t bytes) {
-    const int64_t room = heddle_round_up(bytes);
-    value->tensor.data = run->memory->allocate(run->memory->context, (size_t)room + 64);
-    if (!value->tensor.data) return heddle_fails(run, HEDDLE_NO_MEMORY, "there is no memory for a tensor", "");
-    value->users = (int64_t*)(void*)((unsigned char*)value->tensor.data + room);
-    value->room = room;
-    *value->users = 1;
-    return 0;
-}
-
-static int32_t heddle_make(const heddle_run* run, heddle_held* value) {
-    const int64_t bytes = heddle_bytes(&value->tensor);
-    if (bytes < 0) return heddle_fails(run, HEDDLE_BAD_SIZE, "a tensor has more elements than there can be", "");
-    return heddle_take(run, value, bytes);
-}
-
-/* The same tensor. */
-static void heddle_share(const heddle_run* run, heddle_held* to, const heddle_held* from) {
-    if (to == from) return;
-    if (from->users) ++*from->users;
-    heddle_drop(run, to);
-    *to = *from;
-    for (int32_t d = 0; d < from->tensor.ndim; d++) to->shape[d] = from->tensor.shape[d];
-    to->tensor.shape = to->shape;
-}
-
-/* Where the value is one number. */
-static int heddle_is_one(const heddle_held* value) {
-    for (int32_t d = 0; d < value->tensor.ndim; d++) {
-        if (value->tensor.shape[d] != 1) return 0;
-    }
-    return value->tensor.data != 0;
-}
-
-static int64_t heddle_number(const heddle_held* value, int32_t element) {
-    const unsigned char* data = heddle_data(&value->tensor) + (int64_t)element * (value->tensor.dtype.bits / 8);
-    const int is_unsigned = value->tensor.dtype.code != kDLInt;
-    switch (value->tensor.dtype.bits) {
-    case 8: return is_unsigned ? (int64_t)*data : (int64_t)*(const int8_t*)data;
-    case 16: return is_unsigned ? (int64_t)*(const uint16_t*)data : (int64_t)*(const int16_t*)data;
-    case 32: return is_unsigned ? (int64_t)*(const uint32_t*)data : (int64_t)*(const int32_t*)data;
-    default: return *(const int64_t*)data;
-    }
-}
-
-/* One number of 64 bits, or a truth value. */
-static int32_t heddle_set_number(const heddle_run* run, heddle_held* value, const heddle_type* type, int64_t number) {
-    int32_t status;
-    heddle_drop(run, value);
-    heddle_set_type(value, type, 0);
-    if ((status = heddle_take(run, value, 8))) return status;
-    if (type->bits == 8)
-        *(unsigned char*)value->tensor.data = number != 0;
-    else
-        *(int64_t*)value->tensor.data = number;
-    return 0;
-}
+/* Follows the tables of a program in steps: parts, branches and loops (heddle_values.c says what rows are). */
 
 /* ---- parts */
 
@@ -284,40 +115,6 @@ static int32_t heddle_stack(const heddle_run* run, heddle_held* stack, const hed
     return 0;
 }
 
-/* Rows of these bytes, which lie so far apart. */
-static void heddle_copy_rows(unsigned char* to, int64_t to_step, const unsigned char* from, int64_t from_step,
-                             int64_t rows, int64_t bytes) {
-    for (int64_t r = 0; r < rows; r++) heddle_copy(to + r * to_step, from + r * from_step, bytes);
-}
-
-/* Bytes of what lies behind a dimension. */
-static int64_t heddle_bytes_behind(const DLTensor* tensor, int32_t axis) {
-    int64_t bytes = (tensor->dtype.bits + 7) / 8;
-    for (int32_t d = axis + 1; d < tensor->ndim; d++) bytes *= tensor->shape[d];
-    return bytes;
-}
-
-static int64_t heddle_rows_before(const DLTensor* tensor, int32_t axis) {
-    int64_t rows = 1;
-    for (int32_t d = 0; d < axis; d++) rows *= tensor->shape[d];
-    return rows;
-}
-
-/* Of `whole` what lies at a place of a dimension, which the part has not. */
-static int32_t heddle_take_part(const heddle_run* run, heddle_held* part, const heddle_held* whole, int32_t axis,
-                                int64_t place) {
-    const int64_t bytes = heddle_bytes_behind(&whole->tensor, axis), all = bytes * whole->tensor.shape[axis];
-    const heddle_type type = {whole->tensor.dtype.code, whole->tensor.dtype.bits, whole->tensor.ndim - 1, 0};
-    int32_t status;
-    heddle_drop(run, part);
-    heddle_set_type(part, &type, 0);
-    for (int32_t d = 0; d < type.rank; d++) part->shape[d] = whole->tensor.shape[d < axis ? d : d + 1];
-    if ((status = heddle_make(run, part))) return status;
-    heddle_copy_rows((unsigned char*)part->tensor.data, bytes, heddle_data(&whole->tensor) + place * bytes, all,
-                     heddle_rows_before(&whole->tensor, axis), bytes);
-    return 0;
-}
-
 /* What is stacked lies along the first dimension, and is to lie along this one. */
 static int32_t heddle_turn_stack(const heddle_run* run, heddle_held* stack, int32_t axis, int reversed) {
     const int64_t trips = stack->tensor.shape[0];
@@ -361,7 +158,7 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_row* step) {
     if (step->first >= 0) trips = heddle_number(&values[step->first], 0);
     if (step->second >= 0) goes_on = heddle_number(&values[step->second], 0) != 0;
     for (int32_t i = 0; i < scanned; i++) {
-        const int64_t length = values[whole[i]].tensor.shape[ways[2 * i]];
+        const int64_t length = ways[2 * i] < 0 ? values[whole[i]].list->count : values[whole[i]].tensor.shape[ways[2 * i]];
         if (i > 0 && length != trips)
             return heddle_fails(run, HEDDLE_BAD_SIZE, "what is scanned has different lengths: ", step->name);
         trips = length;
@@ -369,9 +166,11 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_row* step) {
     for (int32_t i = 0; i < carried; i++) heddle_share(run, &values[results[i]], &values[begin[i]]);
     for (int32_t i = carried; i < carried + stacked; i++) {
         const heddle_type* type = &program->types[step->types + i - carried];
+        const int is_list = ways[2 * (scanned + i - carried)] < 0;
         heddle_drop(run, &values[results[i]]);
-        heddle_set_type(&values[results[i]], type, program->sizes + type->sizes);
-        if ((status = heddle_make(run, &values[results[i]]))) return status;
+        if (!is_list) heddle_set_type(&values[results[i]], type, program->sizes + type->sizes);
+        status = is_list ? heddle_make_room(run, &values[results[i]], 0) : heddle_make(run, &values[results[i]]);
+        if (status) return status;
     }
     for (; goes_on && trip < trips && !status; trip++) {
         if (run->memory->stops && run->memory->stops(run->memory->context))
@@ -384,8 +183,11 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_row* step) {
         }
         for (int32_t i = 0; i < scanned; i++) {
             const int64_t place = ways[2 * i + 1] ? trips - 1 - trip : trip;
-            status = heddle_take_part(run, &values[inputs[2 + carried + i]], &values[whole[i]], ways[2 * i], place);
-            if (status) return status;
+            heddle_held *part = &values[inputs[2 + carried + i]], *from = &values[whole[i]];
+            if (ways[2 * i] < 0)
+                heddle_share(run, part, &from->list->elements[trip]);
+            else if ((status = heddle_copy_part(run, part, from, ways[2 * i], place, 1, 1)))
+                return status;
         }
         if ((status = heddle_walk(run, step->body))) return status;
         if (!heddle_is_one(&values[outputs[0]]))
@@ -393,12 +195,15 @@ static int32_t heddle_run_loop(heddle_run* run, const heddle_row* step) {
         goes_on = heddle_number(&values[outputs[0]], 0) != 0;
         for (int32_t i = 0; i < carried; i++) heddle_share(run, &values[results[i]], &values[outputs[1 + i]]);
         for (int32_t i = carried; i < carried + stacked && !status; i++)
-            status = heddle_stack(run, &values[results[i]], &values[outputs[1 + i]], trip);
+            status = ways[2 * (scanned + i - carried)] < 0
+                         ? heddle_put(run, &values[results[i]], trip, &values[outputs[1 + i]])
+                         : heddle_stack(run, &values[results[i]], &values[outputs[1 + i]], trip);
         for (int32_t d = 0; d < step->drops; d++) heddle_drop(run, &values[drops[d]]);
     }
-    for (int32_t i = 0; i < stacked && !status && trip > 0; i++)
-        status = heddle_turn_stack(run, &values[results[carried + i]], ways[2 * (scanned + i)],
-                                   ways[2 * (scanned + i) + 1]);
+    for (int32_t i = 0; i < stacked && !status && trip > 0; i++) {
+        const int32_t* way = &ways[2 * (scanned + i)];
+        if (way[0] >= 0) status = heddle_turn_stack(run, &values[results[carried + i]], way[0], way[1]);
+    }
     return status;
 }
 
@@ -413,6 +218,10 @@ static int32_t heddle_walk(heddle_run* run, int32_t at) {
             status = heddle_run_step(run, step, &at);
         } else if (step->kind == heddle_loop) {
             status = heddle_run_loop(run, step);
+        } else if (step->kind == heddle_presence) {
+            if (!heddle_is_given(&run->values[step->first])) at = step->second;
+        } else if (step->kind != heddle_branch) {
+            status = heddle_run_list(run, step);
         } else {
             if (!heddle_is_one(&run->values[step->first]))
                 return heddle_fails(run, HEDDLE_BAD_SIZE, "a condition is one truth value: ", step->name);
@@ -423,10 +232,8 @@ static int32_t heddle_walk(heddle_run* run, int32_t at) {
     return 0;
 }
 
-static int32_t heddle_take_input(heddle_run* run, int32_t i) {
-    const heddle_argument* argument = &run->program->inputs[i];
-    const DLTensor* tensor = run->call->inputs ? run->call->inputs[i] : 0;
-    heddle_held* value = &run->values[i];
+static int32_t heddle_take_tensor(const heddle_run* run, const heddle_argument* argument, const DLTensor* tensor,
+                                  heddle_held* value) {
     int32_t status = heddle_check_tensor(run->call, "input ", argument, tensor);
     if (!status && heddle_bytes(tensor) < 0)
         status = heddle_fails(run, HEDDLE_BAD_SIZE, "an input has more elements than there can be: ", argument->name);
@@ -434,13 +241,40 @@ static int32_t heddle_take_input(heddle_run* run, int32_t i) {
     if (status) return status;
     value->tensor = *tensor;
     value->tensor.strides = 0;
-    if (!tensor->data) value->tensor.data = value; /* of no bytes */
+    if (!tensor->data) value->tensor.data = run->values; /* of no bytes */
     return 0;
 }
 
+/* Of a list each element. */
+static int32_t heddle_take_list(const heddle_run* run, const heddle_argument* argument, const DLTensor* list,
+                                heddle_held* value) {
+    const heddle_argument handles = {argument->name, 1, kDLOpaqueHandle, 8 * sizeof(void*), 0, 0, 0};
+    int32_t status = heddle_check_tensor(run->call, "input ", &handles, list);
+    if (!status && list->shape[0] < 0)
+        status = heddle_fails(run, HEDDLE_BAD_SIZE, "a list has a length below 0: ", argument->name);
+    if (!status) status = heddle_check_layout(run->call, "input ", &handles, list);
+    if (!status) status = heddle_make_room(run, value, list->shape[0]);
+    for (int64_t i = 0; !status && i < list->shape[0]; i++) {
+        const DLTensor* const* elements = (const DLTensor* const*)(const void*)heddle_data(list);
+        heddle_held element;
+        heddle_empty(&element);
+        status = heddle_take_tensor(run, argument, elements[i], &element);
+        if (!status) status = heddle_put(run, value, i, &element);
+    }
+    return status;
+}
+
+static int32_t heddle_take_input(const heddle_run* run, int32_t i) {
+    const heddle_argument* argument = &run->program->inputs[i];
+    const heddle_holder kind = run->program->input_kinds[i];
+    const DLTensor* tensor = run->call->inputs ? run->call->inputs[i] : 0;
+    if (!tensor && kind.may_be_absent) return 0;
+    return kind.is_list ? heddle_take_list(run, argument, tensor, &run->values[i])
+                        : heddle_take_tensor(run, argument, tensor, &run->values[i]);
+}
+
 /* To the caller: the memory itself, where nobody else uses it. */
-static int32_t heddle_give(const heddle_run* run, int32_t place, int is_wanted_again, DLTensor* output) {
-    heddle_held* value = &run->values[place];
+static int32_t heddle_give_tensor(const heddle_run* run, heddle_held* value, int is_wanted_again, DLTensor* output) {
     heddle_held copy = *value;
     int32_t status;
     copy.users = 0;
@@ -458,6 +292,48 @@ static int32_t heddle_give(const heddle_run* run, int32_t place, int is_wanted_a
     return 0;
 }
 
+static void heddle_take_back(const heddle_run* run, DLTensor* output) {
+    DLTensor* const* elements = (DLTensor* const*)output->data;
+    for (int64_t i = 0; output->dtype.code == kDLOpaqueHandle && i < output->shape[0]; i++)
+        run->memory->release(run->memory->context, elements[i]->data);
+    if (output->data) run->memory->release(run->memory->context, output->data);
+    output->data = 0;
+}
+
+/* In one memory: where the elements are, then their descriptions. */
+static int32_t heddle_give_list(const heddle_run* run, heddle_list* list, int is_wanted_again, DLTensor* output) {
+    const DLTensor handles = {0, {kDLCPU, 0}, 1, {kDLOpaqueHandle, 8 * sizeof(void*), 1}, output->shape, 0, 0};
+    const int64_t places = heddle_round_up(list->count * (int64_t)sizeof(DLTensor*));
+    const size_t each = sizeof(DLTensor) + HEDDLE_RANKS * sizeof(int64_t);
+    unsigned char* memory = (unsigned char*)run->memory->allocate(run->memory->context,
+                                                                  (size_t)places + each * (size_t)list->count + 64);
+    DLTensor** elements = (DLTensor**)(void*)memory;
+    DLTensor* tensors = (DLTensor*)(void*)(memory + places);
+    int64_t* shapes = (int64_t*)(void*)(tensors + list->count);
+    int32_t status = 0;
+    if (!memory) return heddle_fails(run, HEDDLE_NO_MEMORY, "there is no memory for a list", "");
+    *output = handles;
+    output->data = memory;
+    for (output->shape[0] = 0; output->shape[0] < list->count; output->shape[0]++) {
+        DLTensor* element = &tensors[output->shape[0]];
+        elements[output->shape[0]] = element;
+        element->shape = &shapes[output->shape[0] * HEDDLE_RANKS];
+        status = heddle_give_tensor(run, &list->elements[output->shape[0]], is_wanted_again || list->users > 1, element);
+        if (status) break;
+    }
+    if (status) heddle_take_back(run, output);
+    return status;
+}
+
+static int32_t heddle_give(const heddle_run* run, int32_t place, int is_wanted_again, DLTensor* output) {
+    heddle_held* value = &run->values[place];
+    if (value->list) return heddle_give_list(run, value->list, is_wanted_again, output);
+    if (value->tensor.data) return heddle_give_tensor(run, value, is_wanted_again, output);
+    const DLTensor nothing = {0, {kDLCPU, 0}, 0, {0, 0, 0}, output->shape, 0, 0};
+    *output = nothing;
+    return 0;
+}
+
 static int32_t heddle_give_all(const heddle_run* run) {
     const int32_t* places = run->program->outputs;
     const int32_t count = run->program->output_count;
@@ -468,21 +344,14 @@ static int32_t heddle_give_all(const heddle_run* run) {
         for (int32_t o = given + 1; o < count; o++) again = again || places[o] == places[given];
         status = heddle_give(run, places[given], again, outputs[given]);
     }
-    for (int32_t o = 0; status && o < given - 1; o++) {
-        run->memory->release(run->memory->context, outputs[o]->data);
-        outputs[o]->data = 0;
-    }
+    for (int32_t o = 0; status && o < given - 1; o++) heddle_take_back(run, outputs[o]);
     return status;
 }
 
 static int32_t heddle_run_values(heddle_run* run) {
     const heddle_steps* program = run->program;
     int32_t status = 0;
-    for (int32_t v = 0; v < program->value_count; v++) {
-        run->values[v].users = 0;
-        run->values[v].tensor.data = 0;
-        run->values[v].tensor.ndim = 0;
-    }
+    for (int32_t v = 0; v < program->value_count; v++) heddle_empty(&run->values[v]);
     for (int32_t i = 0; i < program->input_count && !status; i++) status = heddle_take_input(run, i);
     for (int32_t c = 0; c < program->constant_count; c++) {
         const heddle_constant* constant = &program->constants[c];

@@ -7,6 +7,10 @@
  * The call's workspace and `ready` are not looked at. Of each output the caller gives `shape`, with room for
  * HEDDLE_RANKS numbers; the run fills in the rest, and the caller releases the data. A run that fails leaves none, and
  * holds none of the memory that it was given.
+ *
+ * A list of tensors is a DLTensor of one dimension whose elements are pointers to DLTensors (kDLOpaqueHandle). Of one
+ * that is an output the caller releases the data of each element, then the list's own, in which the elements'
+ * descriptions lie. An optional input that is absent is a null pointer; an optional output that is absent has no data.
  */
 #ifndef HEDDLE_STEPS_H
 #define HEDDLE_STEPS_H

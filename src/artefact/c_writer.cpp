@@ -293,8 +293,8 @@ private:
 std::string argument_lines(const char* what, const std::vector<Argument>& arguments) {
     std::string text;
     for (size_t i = 0; i < arguments.size(); i++)
-        text += fmt::format(" * {} {}: {}: {}[{}]\n", what, i, in_comment(arguments[i].name), name(arguments[i].dtype),
-                            in_comment(fmt::format("{}", fmt::join(arguments[i].sizes, ", "))));
+        text += fmt::format(" * {} {}: {}: {}\n", what, i, in_comment(arguments[i].name),
+                            in_comment(text_of(arguments[i])));
     return text;
 }
 
@@ -322,7 +322,7 @@ Result<DriverTexts> read_texts(const std::string& folder,
     for (const auto& [name, text] : files) {
         auto read = read_file(fmt::format("{}/{}", folder, name), most);
         if (!read) return fail(std::move(read.error()));
-        texts.*text = std::move(*read);
+        texts.*text += *read;
     }
     return texts;
 }
@@ -336,7 +336,10 @@ Result<DriverTexts> read_driver(const std::string& folder) {
 }
 
 Result<DriverTexts> read_step_driver(const std::string& folder) {
-    return read_texts(folder, {{"heddle_steps.h", &DriverTexts::header}, {"heddle_steps.c", &DriverTexts::program}});
+    return read_texts(folder, {{"heddle_steps.h", &DriverTexts::header},
+                               {"heddle_values.c", &DriverTexts::program},
+                               {"heddle_lists.c", &DriverTexts::program},
+                               {"heddle_steps.c", &DriverTexts::program}});
 }
 
 std::string kernel_name(const Program& program, size_t variant, size_t kernel) {

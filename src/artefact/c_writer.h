@@ -18,7 +18,7 @@ struct DriverTexts {
 
 // Of the folder that has them. Codes of reading files.
 Result<DriverTexts> read_driver(const std::string& folder);
-// The same of what runs programs in steps: heddle_steps.h and heddle_steps.c.
+// The same of what runs programs in steps: heddle_steps.h; heddle_values.c, heddle_lists.c and heddle_steps.c.
 Result<DriverTexts> read_step_driver(const std::string& folder);
 
 enum class WeightsIn : uint8_t {

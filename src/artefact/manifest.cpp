@@ -20,7 +20,10 @@ Json argument_json(const Argument& argument) {
         const std::string& text = argument.sizes[d];
         text == std::to_string(argument.shape[d]) ? shape.push_back(argument.shape[d]) : shape.push_back(text);
     }
-    return {{"name", argument.name}, {"dtype", std::string(name(argument.dtype))}, {"shape", shape}};
+    Json json = {{"name", argument.name}, {"dtype", std::string(name(argument.dtype))}, {"shape", shape}};
+    if (argument.is_list) json["list"] = true;
+    if (argument.may_be_absent) json["optional"] = true;
+    return json;
 }
 
 Json arguments_json(const std::vector<Argument>& arguments) {

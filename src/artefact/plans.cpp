@@ -4,12 +4,19 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "runtime/prepare_here.h"
 #include "zspace/size_class.h"
 #include "zspace/size_program.h"
 
 namespace heddle::artefact {
+
+std::string text_of(const Argument& argument) {
+    return fmt::format("{}{}{}[{}]", argument.may_be_absent ? "perhaps " : "", argument.is_list ? "a list of " : "",
+                       name(argument.dtype), fmt::join(argument.sizes, ", "));
+}
+
 namespace {
 
 std::unexpected<Diagnostics> not_open(const std::string& name, std::string found) {

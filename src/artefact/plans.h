@@ -26,7 +26,11 @@ struct Argument {
     std::vector<int32_t> axes;        // of an input, by axis: the number of its dimension; -1: the size is always this
     std::vector<std::string> sizes;   // by axis, for people: "2 * batch"
     std::optional<TensorData> value;  // of an input, as reals: the program holds for this one alone
+    bool is_list = false;             // of a program in steps: of such tensors
+    bool may_be_absent = false;
 };
+// For people: "a list of float32[n, 3]".
+std::string text_of(const Argument& argument);
 
 // What holds of all plans together.
 struct Interface {

@@ -34,7 +34,13 @@ struct StepForm {
 };
 
 struct StepRow {
-    enum class Kind : uint8_t { part, branch, loop };
+    // The kinds from `presence` on are those of lists and optional values; each has one result.
+    enum class Kind : uint8_t {
+        part, branch, loop,
+        presence,     // a branch: whether the value `first` is there
+        same,         // without inputs: nothing
+        is_there, list, length, element, insert, erase, split, concatenate
+    };
     Kind kind = Kind::part;
     std::string name;  // of the node, for messages
     int32_t next = -1;
@@ -43,7 +49,7 @@ struct StepRow {
     std::vector<std::pair<int32_t, int32_t>> sizes;
     std::vector<std::string> size_names;  // as types say them
     std::vector<StepForm> forms;
-    // A branch: its condition, and the step where that does not hold. A loop: its trip count and condition.
+    // A branch: its condition (presence: the value), and the step where that does not hold. A loop: its trip count and condition.
     int32_t first = -1, second = -1;
     // Of a loop: `inputs` are what it carries at first; how parts are taken of what is scanned, and stacked.
     int32_t body = -1;
@@ -51,6 +57,10 @@ struct StepRow {
     std::vector<onnx::ScanWay> scan_ways, stack_ways;  // no axis is below 0
     std::vector<int32_t> body_inputs, body_outputs, results, drops;
     std::vector<StepType> stacked;  // where no iteration gives any
+    // Of a row on lists: `inputs` (below 0: not given), `results`, `drops`; the dimension, and whether it is a new one
+    // (concatenate), or is dropped (split).
+    int32_t axis = 0;
+    bool changes_rank = false;
 };
 
 // For people: the model's name, and the type in all steps together.

@@ -8,10 +8,11 @@
 namespace heddle::artefact {
 
 std::string ValueType::text() const {
-    std::string result(heddle::name(dtype));
+    std::string result = kind == Kind::nothing ? "nothing" : std::string(heddle::name(dtype));
     for (const ValueDimension& dimension : shape)
         result += dimension.value ? fmt::format(" {}", *dimension.value) : fmt::format(" '{}'", dimension.name);
-    return result;
+    if (kind == Kind::list) result = is_empty ? "an empty list" : "a list of " + result;
+    return may_be_absent ? "perhaps " + result : result;
 }
 
 std::optional<int64_t> ValueType::elements() const {
@@ -50,11 +51,43 @@ ValueType type_of(const std::string& name, const TensorType& type) {
     return result;
 }
 
+ValueType list_of(ValueType element) {
+    element.kind = ValueType::Kind::list;
+    return element;
+}
+
+ValueType named_in_full(const std::string& name, ValueType type) {
+    for (size_t d = 0; d < type.shape.size(); d++) {
+        if (!type.shape[d].value && type.shape[d].name.empty()) type.shape[d] = own_dimension(name, d);
+    }
+    return type;
+}
+
+ValueType element_of(const std::string& name, ValueType list) {
+    list.kind = ValueType::Kind::tensor;
+    return named_in_full(name, std::move(list));
+}
+
+ValueType known_outside(const std::string& name, ValueType type, const std::set<std::string>& outside) {
+    const bool is_list = type.kind == ValueType::Kind::list;
+    for (size_t d = 0; d < type.shape.size(); d++) {
+        const bool is_known = type.shape[d].value || outside.contains(type.shape[d].name);
+        if (!is_known) type.shape[d] = is_list ? ValueDimension() : own_dimension(name, d);
+    }
+    return type;
+}
+
 std::optional<ValueType> joined(const std::string& name, const ValueType& a, const ValueType& b) {
-    if (a.dtype != b.dtype || a.shape.size() != b.shape.size()) return std::nullopt;
-    ValueType result = a;
+    using Kind = ValueType::Kind;
+    const bool may_be_absent = a.may_be_absent || b.may_be_absent || (a.kind == Kind::nothing) != (b.kind == Kind::nothing);
+    const bool takes_other = a.kind == Kind::nothing || (a.is_empty && b.kind == Kind::list);
+    ValueType result = takes_other ? b : a;
+    result.may_be_absent = may_be_absent;
+    if (takes_other || b.kind == Kind::nothing || (b.is_empty && a.kind == Kind::list)) return result;
+    if (a.kind != b.kind || a.dtype != b.dtype || a.shape.size() != b.shape.size()) return std::nullopt;
     for (size_t d = 0; d < a.shape.size(); d++) {
-        if (a.shape[d] != b.shape[d]) result.shape[d] = own_dimension(name, d);
+        if (a.shape[d] == b.shape[d]) continue;
+        result.shape[d] = a.kind == Kind::list ? ValueDimension() : own_dimension(name, d);
     }
     return result;
 }
@@ -75,8 +108,9 @@ const onnx::OnnxTensor* StepScope::initializer(const std::string& of) const {
 }
 
 int32_t StepScope::place(const std::string& of) const {
-    const auto found = values.find(of);
-    if (found != values.end()) return found->second;
+    for (const auto* known : {&values, &lent}) {
+        if (const auto found = known->find(of); found != known->end()) return found->second;
+    }
     return around ? around->place(of) : -1;
 }
 

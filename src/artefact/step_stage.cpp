@@ -15,6 +15,29 @@ namespace {
 // More inputs decide than were known to: the state is another one.
 constexpr const char* again = "again";
 
+// Whether each result of the operation is what is read somewhere.
+bool only_moves(const Operation& operation) {
+    return operation.body && std::ranges::all_of(operation.body->equations, [&](const BodyEquation& equation) {
+        return operation.body->node(equation.value).kind == expr::Kind::read;
+    });
+}
+
+// The inputs of which each element of a tensor is one, or a constant; nothing: it is computed otherwise.
+std::optional<std::set<std::string>> moved_from(const Graph& graph, TensorId tensor) {
+    if (std::ranges::find(graph.inputs, tensor) != graph.inputs.end()) return std::set{graph.tensor(tensor).name};
+    std::set<std::string> from;
+    for (const Operation& operation : graph.operations) {
+        if (std::ranges::find(operation.outputs, tensor) == operation.outputs.end()) continue;
+        if (!only_moves(operation)) return std::nullopt;
+        for (const TensorId input : operation.inputs) {
+            auto inputs = moved_from(graph, input);
+            if (!inputs) return std::nullopt;
+            from.merge(*inputs);
+        }
+    }
+    return from;
+}
+
 }  // namespace
 
 std::vector<std::vector<onnx::OnnxNode>> pieces_of(const std::vector<onnx::OnnxNode>& nodes) {
@@ -65,7 +88,7 @@ Result<void> StageImport::prepare() {
     reads.insert(state_.asked.begin(), state_.asked.end());
     for (const std::string& name : reads) {
         const auto type = state_.values.find(name);
-        if (type == state_.values.end() || state_.truths.contains(name)) continue;
+        if (type == state_.values.end() || state_.truths.contains(name) || !type->second.is_tensor()) continue;
         if (!state_.asked.contains(name)) {
             inputs.push_back(name);
             for (const ValueDimension& dimension : type->second.shape)
@@ -110,6 +133,8 @@ Result<Graph> StageImport::graph(const SizeNames& sizes) {
     for (const std::string& output : scope_.outputs) {
         if (!state_.values.contains(output) && !scope_.initializer(output)) stage.wanted.insert(output);
     }
+    for (const auto& [name, type] : state_.values)
+        if (!type.is_tensor()) stage.lists.insert(name);
     SizeFacts facts;
     auto imported = [&] {
         const RecordingFacts recording(facts);
@@ -219,10 +244,28 @@ TensorData StageImport::truth_data(const std::string& name, bool truth) const {
     return data;
 }
 
+// What decides is often put together of inputs: with these as sizes it follows, and has no sizes of its own.
+void StageImport::ask_for_origins(const onnx::ImportedStage& stage) {
+    for (size_t i = 0; i < stage.results.size(); i++) {
+        const auto result = state_.values.find(stage.results[i]);
+        const bool is_asked = std::ranges::find(stage.asked, stage.results[i]) != stage.asked.end();
+        if (!is_asked || result != state_.values.end()) continue;
+        const auto origins = moved_from(stage.graph, stage.graph.outputs[i]);
+        if (!origins) continue;
+        const bool are_sizes = std::ranges::all_of(*origins, [&](const std::string& name) {
+            const auto type = state_.values.find(name);
+            const bool has_number = type != state_.values.end() && type->second.shape.size() <= 1 && type->second.elements();
+            return has_number && onnx::size_names(name, example(name, {})).has_value();
+        });
+        if (are_sizes) also_asked.insert(origins->begin(), origins->end());
+    }
+}
+
 Result<void> StageImport::end_with(onnx::ImportedStage& stage) {
     for (const std::string& name : stage.asked) {
         if (std::ranges::find(inputs, name) != inputs.end()) also_asked.insert(name);
     }
+    ask_for_origins(stage);
     if (!also_asked.empty()) return fail(Diagnostic{.code = again, .summary = "values of inputs decide"});
     const bool knows_more =
         std::ranges::any_of(stage.results, [&](const std::string& name) { return !state_.values.contains(name); });

@@ -79,6 +79,8 @@ private:
 
     TensorData truth_data(const std::string& name, bool truth) const;
 
+    void ask_for_origins(const onnx::ImportedStage& stage);
+
     // Which end it is; values of inputs that decide are told first.
     Result<void> end_with(onnx::ImportedStage& stage);
 

@@ -37,10 +37,12 @@ public:
     std::string write() {
         for (const StepRow& step : program_.steps) add_step(step);
         for (size_t c = 0; c < program_.constants.size(); c++) add_constant(c);
-        std::string inputs;
-        for (const Argument& input : program_.inputs)
+        std::string inputs, kinds;
+        for (const Argument& input : program_.inputs) {
+            kinds += fmt::format("    {{{:d}, {:d}}},\n", input.is_list, input.may_be_absent);
             inputs += fmt::format("    {{{}, {}, {}, 0, 0, 0}},\n", quoted(input.name), input.shape.size(),
                                   dlpack_code_text(input.dtype));
+        }
         std::string text =
             fmt::format("/* The program '{0}', in steps, as heddle compile has written it. */\n", program_.name);
         text += driver_text(program_.parts, texts_.parts, how_.kernels_in_c) + texts_.steps.header + limits();
@@ -54,6 +56,7 @@ public:
         text += table("heddle_type", "heddle_types", types_);
         text += table("heddle_constant", "heddle_constants", constants_);
         text += table("heddle_argument", "heddle_inputs", inputs);
+        text += table("heddle_holder", "heddle_input_kinds", kinds);
         text += integers_text("int32_t", "heddle_lists", lists_);
         text += integers_text("int64_t", "heddle_type_sizes", sizes_);
         text +=
@@ -61,7 +64,7 @@ public:
         text += fmt::format(
             "static const heddle_steps heddle_this = {{\n    heddle_parts, heddle_weights_at, heddle_forms, "
             "heddle_rows, heddle_types, heddle_lists, heddle_type_sizes,\n    heddle_constants, heddle_inputs, "
-            "heddle_outputs, {}, {}, {}, {}, "
+            "heddle_input_kinds, heddle_outputs, {}, {}, {}, {}, "
             "{}}};\n\n"
             "__attribute__((visibility(\"default\"))) int32_t {}_run(heddle_call* call, const heddle_memory* memory) "
             "{{\n"
@@ -122,7 +125,10 @@ private:
                                   quoted(step.name));
         };
         switch (step.kind) {
-        case StepRow::Kind::branch: row(1, 0, 0, step.first, step.second, 0, 0, 0, 0); break;
+        case StepRow::Kind::branch:
+        case StepRow::Kind::presence:
+            row(static_cast<int>(step.kind), 0, 0, step.first, step.second, 0, 0, 0, 0);
+            break;
         case StepRow::Kind::loop: {
             const size_t list = list_of(step.inputs);
             list_of(step.scanned);
@@ -148,6 +154,13 @@ private:
             form_count_ += step.forms.size();
             row(0, list, step.inputs.size(), static_cast<int64_t>(sizes), std::ssize(step.sizes),
                 static_cast<int64_t>(forms), step.forms.size(), 0, 0);
+            break;
+        }
+        default: {
+            const size_t list = list_of(step.inputs);
+            list_of(step.drops);
+            row(static_cast<int>(step.kind), list, step.inputs.size(), step.axis, step.changes_rank ? 1 : 0,
+                step.results[0], 0, 0, step.drops.size());
         }
         }
     }

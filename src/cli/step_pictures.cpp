@@ -14,6 +14,10 @@ using namespace artefact;
 using namespace pictures;
 using pictures::Box;
 
+bool is_decision(const StepRow& row) {
+    return row.kind == StepRow::Kind::branch || row.kind == StepRow::Kind::presence;
+}
+
 constexpr size_t most_lines = 6;  // of values in a box
 
 class StepNames {
@@ -89,6 +93,21 @@ public:
         return list;
     }
 
+    // "parts: float32[q, m] is element of l, i"
+    std::string list_text(const StepRow& row) const {
+        static const std::map<StepRow::Kind, std::string> words = {
+            {StepRow::Kind::same, "the same as"},      {StepRow::Kind::is_there, "whether there is"},
+            {StepRow::Kind::list, "a list of"},        {StepRow::Kind::length, "the length of"},
+            {StepRow::Kind::element, "an element of"}, {StepRow::Kind::insert, "one more than"},
+            {StepRow::Kind::erase, "one fewer than"},     {StepRow::Kind::split, "the parts of"},
+            {StepRow::Kind::concatenate, "the tensors together of"}};
+        std::vector<std::string> from;
+        for (const int32_t input : row.inputs)
+            if (input >= 0) from.push_back(name(input));
+        const std::string what = from.empty() ? "nothing" : fmt::format("{}", fmt::join(from, ", "));
+        return fmt::format("{} is {} {}", typed(row.results[0]), words.at(row.kind), what);
+    }
+
     // Steps from one on, each before those that follow it.
     std::vector<int32_t> in_order(int32_t first) const {
         std::vector<int32_t> order;
@@ -103,7 +122,7 @@ private:
         if (at < 0 || !seen.insert(at).second) return;
         const StepRow& row = step(at);
         for (auto form = row.forms.rbegin(); form != row.forms.rend(); ++form) visit(form->next, seen, order);
-        if (row.kind == StepRow::Kind::branch) visit(row.second, seen, order);
+        if (is_decision(row)) visit(row.second, seen, order);
         if (row.kind != StepRow::Kind::part) visit(row.next, seen, order);
         order.push_back(at);
     }
@@ -147,13 +166,20 @@ private:
         };
         switch (row.kind) {
         case StepRow::Kind::branch:
+        case StepRow::Kind::presence:
             return add({.kind = Box::Kind::decision,
                         .title = row.name,
-                        .lines = {"true or false"},
+                        .lines = {row.kind == StepRow::Kind::branch ? "true or false" : "is there or not"},
                         .tooltip = names_.typed(row.first)});
         case StepRow::Kind::loop: return add(loop_box(row));
         case StepRow::Kind::part:
             for (const StepForm& form : row.forms) add(stage_box(row, form));
+            return;
+        default:
+            add({.kind = Box::Kind::stage,
+                 .title = row.name,
+                 .lines = {names_.list_text(row)},
+                 .tooltip = names_.typed(row.results[0])});
         }
     }
 
@@ -208,9 +234,9 @@ private:
         const std::vector<size_t>& boxes = boxes_.at(at);
         for (size_t f = 0; f < row.forms.size(); f++) connect(boxes[f], row.forms[f].next);
         if (row.kind == StepRow::Kind::part) return;
-        const bool is_same = row.kind == StepRow::Kind::branch && row.next == row.second;
-        connect(boxes[0], row.next, row.kind != StepRow::Kind::branch ? "" : is_same ? "either" : "true");
-        if (row.kind == StepRow::Kind::branch && !is_same) connect(boxes[0], row.second, "false");
+        const bool is_same = is_decision(row) && row.next == row.second;
+        connect(boxes[0], row.next, !is_decision(row) ? "" : is_same ? "either" : "true");
+        if (is_decision(row) && !is_same) connect(boxes[0], row.second, "false");
     }
 
     const StepNames& names_;
@@ -241,7 +267,9 @@ private:
         const StepRow& row = names_.step(at);
         switch (row.kind) {
         case StepRow::Kind::branch:
-            return line(depth, fmt::format("{}: if {}, {}; else {}", at + 1, names_.name(row.first), then(row.next),
+        case StepRow::Kind::presence:
+            return line(depth, fmt::format("{}: if {}{}, {}; else {}", at + 1, names_.name(row.first),
+                                           row.kind == StepRow::Kind::branch ? "" : " is there", then(row.next),
                                            then(row.second)));
         case StepRow::Kind::loop:
             line(depth,
@@ -252,6 +280,8 @@ private:
             return line(depth + 1, names_.goes_on_text(row));
         case StepRow::Kind::part:
             for (const StepForm& form : row.forms) add_form(at, row, form, depth);
+            return;
+        default: return line(depth, fmt::format("{}: {}; then {}", at + 1, names_.list_text(row), then(row.next)));
         }
     }
 

@@ -72,16 +72,18 @@ private:
         const Interval range = expr::interval(dividend);
         const Size& divisor = asked->integer;
         if (!range.known() || divisor < 1) return read;
-        const int64_t least = whole_quotient(range.low, divisor), most = whole_quotient(range.high, divisor);
+        // How many multiples it passes is all that is told of the sizes, and of many not even that.
+        const Size least = floor_divide(range.low, divisor), most = floor_divide(range.high, divisor);
         if (most - least >= most_quotients || !checked_multiply(divisor, most + 1)) return read;
         Expr result = nullptr;
-        for (int64_t quotient = most; quotient >= least; quotient--) {
-            Expr here = with(read, asked, arena_.add(dividend, arena_.integer(-quotient * divisor)), inside);
+        for (int64_t passed = most - least; passed >= 0; passed--) {
+            const Size begin = (least + passed) * divisor;
+            Expr here = with(read, asked, arena_.add(dividend, arena_.integer(0 - begin)), inside);
             if (!result) {
                 result = here;
                 continue;
             }
-            result = arena_.select(arena_.less(dividend, arena_.integer((quotient + 1) * divisor)), here, result);
+            result = arena_.select(arena_.less(dividend, arena_.integer(begin + divisor)), here, result);
         }
         return result;
     }

@@ -246,7 +246,41 @@ private:
                  .remedy = "smaller sizes",
                  .params = {{"launch", launch.name}}});
         }
-        return backends::check_wgsl_integers(tree, greatest);
+        return check_integers(launch, tree, greatest);
+    }
+
+    // What is computed follows from what memories hold: weights are known, and what launches have written.
+    Result<void> check_integers(const Launch& launch, const schedules::Tree& tree, std::span<const int64_t> numbers) {
+        std::vector<double> held;
+        size_t given = 0;
+        for (const schedules::Memory& memory : tree.memories)
+            held.push_back(memory.kind == schedules::Memory::Kind::array ? 0 : greatest_in(launch.buffers[given++]));
+        auto behind = backends::check_wgsl_integers(tree, numbers, std::move(held));
+        if (!behind) {
+            for (Diagnostic& problem : behind.error())
+                problem.summary = fmt::format("computing '{}': {}", launch.name, problem.summary);
+            return fail(std::move(behind.error()));
+        }
+        given = 0;
+        for (size_t m = 0; m < tree.memories.size(); m++) {
+            if (tree.memories[m].kind != schedules::Memory::Kind::array) held_[launch.buffers[given++]] = (*behind)[m];
+        }
+        return {};
+    }
+
+    // The greatest magnitude of integers of 64 bits in the buffer, as far as it is known.
+    double greatest_in(int32_t b) {
+        const Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
+        const auto known = held_.find(b);
+        if (known != held_.end()) return known->second;
+        if (buffer.kind == Buffer::Kind::workspace || buffer.kind == Buffer::Kind::output) return 0;
+        if (!is_weight(buffer) || buffer.dtype != DType::int64) return backends::most_read;
+        const auto* data = reinterpret_cast<const int64_t*>(buffer.kind == Buffer::Kind::prepared
+                                                                ? prepared_[static_cast<size_t>(b)].get()
+                                                                : buffer.constant->data());
+        double most = 0;
+        for (int64_t i = 0; i < buffer.bytes / 8; i++) most = std::max(most, std::abs(static_cast<double>(data[i])));
+        return held_[b] = most;
     }
 
     static int64_t single_bits(int64_t bits) {
@@ -272,6 +306,7 @@ private:
     }
 
     const std::vector<runtime::Block> prepared_;
+    std::map<int32_t, double> held_;  // by buffer: the greatest magnitude of integers of 64 bits that it holds
     Package& package_;
     std::map<std::string, int32_t>& kernel_of_;  // by text
     PagePlan made_;

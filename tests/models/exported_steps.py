@@ -39,6 +39,19 @@ def binds_of(case):
             for word in ("--bind", f"{name}={min(found)}:{max(found)}:{steps[name]}")]
 
 
+def row_major(value):
+    """Of a tensor, of a list of them, or of nothing."""
+    if isinstance(value, list):
+        return [row_major(element) for element in value]
+    return None if value is None else np.require(value, requirements="C")
+
+
+def bits_of(value):
+    if isinstance(value, list):
+        return [bits_of(element) for element in value]
+    return None if value is None else (value.dtype, value.shape, value.tobytes())
+
+
 def outcome(heddle, case, folder):
     """One word, and what there is to say."""
     (folder / "model.onnx").write_bytes(case.model())
@@ -59,12 +72,12 @@ def outcome(heddle, case, folder):
     for feeds in case.feeds:
         wanted = session.run(None, feeds)
         try:
-            found = program.run(*(np.require(feeds[value.name], requirements="C") for value in session.get_inputs()))
+            found = program.run(*(row_major(feeds[value.name]) for value in session.get_inputs()))
         except exported.Refused as problem:
             return "refuses data", f"{problem.status}: {problem}"
         for a, b in zip(found, wanted, strict=True):
-            if (a.dtype, a.shape, a.tobytes()) != (b.dtype, b.shape, b.tobytes()):
-                return "wrong", f"{a.dtype}{a.shape} {a.ravel()[:6]} instead of {b.dtype}{b.shape} {b.ravel()[:6]}"
+            if bits_of(a) != bits_of(b):
+                return "wrong", f"{a} instead of {b}"
     return "agrees", f"{manifest['steps']} steps, {manifest['parts']} parts"
 
 

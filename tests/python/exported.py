@@ -26,6 +26,8 @@ class Tensor(ctypes.Structure):
                 ("byte_offset", ctypes.c_uint64)]
 
 
+HANDLES = 3  # the element type of lists: pointers to tensors
+
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32)
 PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, TASK, ctypes.c_void_p)
 
@@ -73,6 +75,23 @@ def described(array):
     strides = (ctypes.c_int64 * array.ndim)(*(step // array.itemsize for step in array.strides))
     dtype = DataType(CODES[array.dtype.kind], array.itemsize * 8, 1)
     return Tensor(array.ctypes.data, Device(1, 0), array.ndim, dtype, shape, strides, 0)
+
+
+def pointers_to(tensors):
+    """Null where there is none."""
+    null = ctypes.POINTER(Tensor)()
+    return (ctypes.POINTER(Tensor) * len(tensors))(*(ctypes.pointer(tensor) if tensor else null for tensor in tensors))
+
+
+def described_value(value):
+    """Of an array; of a list of arrays, which is one of handles; None where it is absent."""
+    if not isinstance(value, (list, tuple)):
+        return None if value is None else described(value)
+    kept = [described(element) for element in value]
+    places = pointers_to(kept)
+    made = Tensor(ctypes.addressof(places), Device(1, 0), 1, DataType(HANDLES, 64, 1), (ctypes.c_int64 * 1)(len(kept)), None, 0)
+    made.kept = kept, places
+    return made
 
 
 class Program:
@@ -195,11 +214,11 @@ class StepProgram:
         call = Call()
         call.message, call.message_bytes = ctypes.addressof(self._message), 400
         call.weights = None if self.weights is None else self.weights.ctypes.data
-        kept = [described(array) for array in inputs]
-        call.inputs = (ctypes.POINTER(Tensor) * len(kept))(*(ctypes.pointer(tensor) for tensor in kept))
+        kept = [described_value(value) for value in inputs]
+        call.inputs = pointers_to(kept)
         shapes = [(ctypes.c_int64 * self.RANKS)() for _ in self.manifest["outputs"]]
         outputs = [Tensor(shape=ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))) for shape in shapes]
-        call.outputs = (ctypes.POINTER(Tensor) * len(outputs))(*(ctypes.pointer(tensor) for tensor in outputs))
+        call.outputs = pointers_to(outputs)
         status = self._run(ctypes.byref(call), ctypes.byref(self._memory))
         if status < 0:
             assert not self.held, "what fails holds memory"
@@ -209,6 +228,19 @@ class StepProgram:
         return results
 
     def _taken(self, tensor, output):
+        if not tensor.data:
+            assert output.get("optional"), "an output is missing"
+            return None
+        assert (tensor.dtype.code == HANDLES) == output.get("list", False)
+        if tensor.dtype.code == HANDLES:
+            assert (tensor.ndim, tensor.dtype.bits, tensor.shape[0] >= 0) == (1, 64, True)
+            elements = (ctypes.POINTER(Tensor) * tensor.shape[0]).from_address(tensor.data)
+            values = [self._array(element.contents, output) for element in elements]
+            self._release(None, tensor.data)
+            return values
+        return self._array(tensor, output)
+
+    def _array(self, tensor, output):
         dtype = np.dtype(output["dtype"])
         shape = tensor.shape[:tensor.ndim]
         assert (tensor.dtype.code, tensor.dtype.bits) == (CODES[dtype.kind], dtype.itemsize * 8)

@@ -44,6 +44,9 @@ PROGRAMS = {
     "indices": ("y = gather(x, i)", ["x=float32[30,200]", "i=int64[12]"], 1),
     "argmax": ("y = argmax(x)", ["x=float32[31,77]"], 1),
     "top_k": ("y, i = top_k(x, k: 5)", ["x=float32[31,77]"], 1),
+    # Places are int64, and beyond what fits one workgroup's memory; numbers that are equal, and none.
+    "long_order": ("y = argsort(x)", ["x=float32[3,5000]"], None),
+    "order_of_roots": ("h = sqrt(x); y = argsort(h)", ["x=float32[2,700]"], None),
     "compare": ("y = less(x, z)", ["x=float32[30,201]", "z=float32[30,201]"], 1),
     "bytes": ("y = add(x, z)", ["x=uint8[31,7]", "z=uint8[31,7]"], 1),
     "signed_bytes": ("y = mul(x, z)", ["x=int8[31,7]", "z=int8[31,7]"], 1),
@@ -75,6 +78,7 @@ OPEN_PROGRAMS = {
     "open_scan": ("y = cumsum(x, axis: 0)", ["x=float32[n,70]"], ["n=1:3000"], [["n=3000"], ["n=1"], ["n=50"]]),
     "open_gather": ("y = gather(x, i)", ["x=float32[30,m]", "i=int64[k]"], ["m=1:1000", "k=1:1000"],
                     [["m=1", "k=1"], ["m=300", "k=12"], ["m=2", "k=999"]]),
+    "open_order": ("y = argsort(x)", ["x=float32[n]"], ["n=1:5000"], [["n=1"], ["n=5000"], ["n=37"], ["n=700"]]),
     "open_bytes": ("y = add(x, x)", ["x=uint8[n]"], ["n=0:1000"], [["n=1000"], ["n=0"], ["n=3"], ["n=1"]]),
     "open_stepped": ("y = softmax(x)", ["x=float16[n,n]"], ["n=32:320:32"], [["n=32"], ["n=320"]]),
 }

@@ -21,15 +21,42 @@ bool is_long(DType dtype) { return dtype == DType::int64 || dtype == DType::uint
 // The largest magnitudes that integers may have, by rough rules.
 class Magnitudes {
 public:
-    // `numbers`: a launch's, or none.
-    Magnitudes(const Tree& tree, std::span<const int64_t> numbers)
-        : tree_(tree), numbers_(numbers), terms_(tree.accumulators.size(), no_id) {
+    // `numbers`: a launch's. `held`: of memories, before it.
+    Magnitudes(const Tree& tree, std::span<const int64_t> numbers, std::vector<double> held)
+        : tree_(tree), numbers_(numbers), terms_(tree.accumulators.size(), no_id), held_(std::move(held)) {
         find_terms(tree.body);
-        for (const Expression& e : tree.expressions) most_.push_back(of(e));
+        // What is put into a memory bounds what it holds, if that stands when what is read is so large.
+        for (int round = 0; round < most_rounds; round++) {
+            if (find_all(); !widen_memories()) return;
+        }
+        for (const schedules::Store* store : stores_) held_[store->address.memory] = most_read;
+        find_all();
     }
     double most(size_t expression) const { return most_[expression]; }
+    const std::vector<double>& held() const { return held_; }
 
 private:
+    void find_all() {
+        most_.clear();
+        for (const Expression& e : tree_.expressions) most_.push_back(of(e));
+    }
+
+    // Whether something is put into a memory that is larger than its bound, which then is that.
+    bool widen_memories() {
+        bool changed = false;
+        for (const schedules::Store* store : stores_) {
+            double& most = held_[store->address.memory];
+            std::vector<schedules::ExpressionId> values = store->beside;
+            values.insert(values.end(), {store->value, store->filling});
+            for (const schedules::ExpressionId value : values) {
+                if (value < 0 || most_[value] <= most) continue;
+                most = most_[value];
+                changed = true;
+            }
+        }
+        return changed;
+    }
+
     void find_terms(const schedules::Block& block) {
         for (const schedules::Statement& statement : block) {
             std::visit(
@@ -38,6 +65,8 @@ private:
                         find_terms(node.body);
                     else if constexpr (std::is_same_v<std::decay_t<decltype(node)>, schedules::Update>)
                         terms_[node.accumulator] = node.value;
+                    else if constexpr (std::is_same_v<std::decay_t<decltype(node)>, schedules::Store>)
+                        stores_.push_back(&node);
                 },
                 statement.node);
         }
@@ -58,7 +87,7 @@ private:
     double operand(const Expression& e, size_t i) const { return most_[e.operands[i]]; }
 
     static double of_type(DType dtype) {
-        if (is_long(dtype)) return 0x1p30;  // of what is read: checked
+        if (is_long(dtype)) return most_read;
         const bool is_signed = info(dtype).kind == DTypeClass::signed_integer;
         return std::ldexp(1, info(dtype).bits - (is_signed ? 1 : 0)) - (is_signed ? 0 : 1);
     }
@@ -89,7 +118,8 @@ private:
         case Expression::Kind::check: return operand(e, 0);
         case Expression::Kind::let: return most_[tree_.let(e.let_id()).value];
         case Expression::Kind::scalar: return of_operation(e);
-        case Expression::Kind::load: return of_type(e.dtype);
+        case Expression::Kind::load:
+            return is_long(e.dtype) ? std::min(held_[e.address.memory], most_read) : of_type(e.dtype);
         case Expression::Kind::accumulator:
         case Expression::Kind::before:
         case Expression::Kind::carried: return of_accumulator(e);
@@ -112,8 +142,19 @@ private:
         case ScalarOp::absolute:
         case ScalarOp::shift_right: return operand(e, 0);
         case ScalarOp::sign: return 1;
+        case ScalarOp::bit_and:
+        case ScalarOp::bit_or:
+        case ScalarOp::bit_xor: return of_bits(std::max(operand(e, 0), operand(e, 1)));
+        case ScalarOp::bit_not: return of_bits(operand(e, 0));
         default: return is_long(e.dtype) ? INFINITY : of_type(e.dtype);
         }
+    }
+
+    // Of bits of numbers that are no larger: what fits 32 bits still does.
+    static double of_bits(double most) {
+        constexpr double greatest = 0x1p31;
+        if (most > greatest) return INFINITY;
+        return most < 1 ? 1 : std::min(greatest, std::exp2(std::floor(std::log2(most)) + 1));
     }
 
     // An extent, or a literal of the data. Of a kernel alone it is not known.
@@ -124,11 +165,13 @@ private:
     }
 
     static constexpr double most_places = 0x1p28;  // of a buffer that every device has
+    static constexpr int most_rounds = 4;
 
     const Tree& tree_;
     std::span<const int64_t> numbers_;
     std::vector<schedules::ExpressionId> terms_;  // of each accumulator
-    std::vector<double> most_;
+    std::vector<const schedules::Store*> stores_;
+    std::vector<double> most_, held_;  // of expressions; of what memories hold
 };
 
 bool has_lanes(const schedules::Block& block, int lanes) {
@@ -150,8 +193,9 @@ bool has_lanes(const schedules::Block& block, int lanes) {
 
 }  // namespace
 
-Result<void> check_wgsl_integers(const Tree& tree, std::span<const int64_t> numbers) {
-    const Magnitudes magnitudes(tree, numbers);
+Result<std::vector<double>> check_wgsl_integers(const Tree& tree, std::span<const int64_t> numbers,
+                                                std::vector<double> held) {
+    const Magnitudes magnitudes(tree, numbers, std::move(held));
     for (size_t i = 0; i < tree.expressions.size(); i++) {
         if (!is_long(tree.expressions[i].dtype) || magnitudes.most(i) <= 0x1p31) continue;
         return fail({.code = "backends.wgsl_integer",
@@ -160,7 +204,7 @@ Result<void> check_wgsl_integers(const Tree& tree, std::span<const int64_t> numb
                      .remedy = "compute in int32, or leave this to the host",
                      .params = {{"kernel", tree.name}}});
     }
-    return {};
+    return magnitudes.held();
 }
 
 Result<void> check_wgsl(const Tree& tree, int lanes) {
@@ -179,7 +223,6 @@ Result<void> check_wgsl(const Tree& tree, int lanes) {
     if (!has_lanes(tree.body, lanes))
         return refuse("backends.wgsl_construct", "a kernel is scheduled for other lanes than those of workgroups",
                       fmt::format("a workgroup has {} lanes", lanes), "plan for the target that it is compiled for");
-    if (auto fine = check_wgsl_integers(tree, {}); !fine) return fine;
     for (const Expression& e : tree.expressions) {
         if (e.dtype == DType::float64)
             return refuse("backends.wgsl_type", "a value is computed in float64", "WebGPU has no float64",

@@ -214,20 +214,22 @@ private:
                 tensor_type(field->bytes, value);
             } else {
                 const std::string around = field->number == 4 ? "sequence" : field->number == 9 ? "optional" : "";
-                value.type_text = around.empty() ? "a type that is no tensor"
-                                                 : fmt::format("{}({})", around, element_text(field->bytes, depth));
+                value.type_text = "a type that is no tensor";
+                if (around.empty()) continue;
+                value.element = std::make_shared<OnnxValue>(element(field->bytes, depth));
+                value.type_text = fmt::format("{}({})", around, value.element->type_text);
             }
         }
     }
 
-    // Of the type within a type.
-    std::string element_text(Bytes message, int depth) {
+    // What a value of the type holds.
+    OnnxValue element(Bytes message, int depth) {
         OnnxValue element{.type_text = "no type"};
         Reader reader(message);
         while (auto field = reader.next()) {
             if (field->number == 1 && depth < deepest_graph) type(field->bytes, element, depth + 1);
         }
-        return element.type_text;
+        return element;
     }
 
     void tensor_type(Bytes message, OnnxValue& value) {
@@ -272,6 +274,8 @@ bool is_branch(const OnnxNode& node) { return node.function < 0 && node.domain.e
 bool is_list(const OnnxValue& value) {
     return value.type_text.starts_with("sequence(") || value.type_text.starts_with("optional(");
 }
+
+bool is_optional(const OnnxValue& value) { return value.type_text.starts_with("optional("); }
 
 bool is_step(const OnnxNode& node) {
     static const std::set<std::string_view> steps = {

@@ -30,10 +30,12 @@ struct OnnxValue {
     std::string type_text;       // for messages: "float32", "complex64", "optional(sequence(float32))" ...
     bool has_shape = false;
     std::vector<OnnxDimension> shape;
+    std::shared_ptr<const OnnxValue> element = nullptr;  // of a list, or an optional value: what it holds
 };
 
 // A list, or an optional value: a value of steps (below), and of no graph.
 bool is_list(const OnnxValue& value);
+bool is_optional(const OnnxValue& value);  // one of these that may be absent
 
 struct OnnxTensor {
     std::string name;

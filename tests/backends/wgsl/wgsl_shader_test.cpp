@@ -1,5 +1,6 @@
 // Scheduled trees as WGSL: what is written, that what implementations stumble over is not, and what is refused. Whether
 // implementations take it is tests/webgpu/run.py's question, of the modules that are written here.
+#include "backends/wgsl/wgsl_checks.h"
 #include "backends/wgsl/wgsl_shader.h"
 
 #include <gtest/gtest.h>
@@ -175,13 +176,25 @@ TEST(WgslShader, RefusesWhat32BitsCannotHold) {
     EXPECT_EQ(refusal_of(rows("input x: float32 [5, 300]\noutput y: float32 [5, 300]\n",
                               "common i j\ny[i, j] over [i, j] = lgamma(x[i, j])\n")),
               "backends.wgsl_function");
-    EXPECT_EQ(refusal_of(rows("input x: int64 [5, 300]\noutput y: int64 [5, 300]\n",
-                              "common i j\ny[i, j] over [i, j] = mul(x[i, j], x[i, j])\n")),
-              "backends.wgsl_integer");
-    // The sum of two that are checked when they are read fits.
-    EXPECT_EQ(refusal_of(rows("input x: int64 [5, 300]\ninput z: int64 [5, 300]\noutput y: int64 [5, 300]\n",
-                              "common i j\ny[i, j] over [i, j] = x[i, j] + z[i, j]\n")),
-              "");
+}
+
+// Which integers of 64 bits are computed follows from what memories hold.
+TEST(WgslShader, KnowsWhichIntegersFit32Bits) {
+    const auto held_behind = [](const std::string& value, double x, double z) {
+        const auto tree = tree_of(rows("input x: int64 [5, 300]\ninput z: int64 [5, 300]\noutput y: int64 [5, 300]\n",
+                                       "common i j\ny[i, j] over [i, j] = " + value + "\n"));
+        const auto held = check_wgsl_integers(*tree, std::vector<int64_t>(tree->numbers.size(), 300), {x, z, 0});
+        EXPECT_TRUE(held || held.error().front().code == "backends.wgsl_integer");
+        return held ? (*held)[2] : -1;
+    };
+    // The sum of two that are checked when they are read fits, and their product does not.
+    EXPECT_EQ(held_behind("(x[i, j] + z[i, j])", most_read, most_read), 0x1p31);
+    EXPECT_EQ(held_behind("mul(x[i, j], z[i, j])", most_read, most_read), -1);
+    EXPECT_EQ(held_behind("mul(x[i, j], z[i, j])", 5000, 300), 1500000);
+    // Bits above those of both are of neither.
+    EXPECT_EQ(held_behind("bit_xor(x[i, j], z[i, j])", 5000, 300), 8192);
+    EXPECT_EQ(held_behind("bit_xor(x[i, j], z[i, j])", 4096, 0), 8192);
+    EXPECT_EQ(held_behind("bit_and((x[i, j] + z[i, j]), x[i, j])", most_read, most_read), 0x1p31);
 }
 
 // Of trees that are scheduled for vectors, whose lanes move.
