@@ -45,7 +45,9 @@ void Chooser::choose_order() {
 }
 
 void Chooser::choose_prefetch() {
-    if (group_.packed.empty() || target_.has_workgroups() || (group_.rows >= 0 && !group_.contraction)) return;
+    // One row of its own reads each panel once; at a scan's next step it is in a cache still.
+    const bool is_once = group_.rows < 0 && group_.ordered < 0;
+    if (group_.packed.empty() || target_.has_workgroups() || !(group_.contraction || is_once)) return;
     const int64_t rows = group_.rows < 0 ? 1 : rows_sharing(group_.packed[0].read, group_.lanes);
     const int64_t bytes_of_step = target_.vector_bytes * group_.vectors;
     int64_t bytes_of_panel = bytes_of_step;

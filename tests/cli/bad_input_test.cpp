@@ -92,7 +92,14 @@ TEST_F(BadInput, options_of_one_graph_for_a_model_in_stages) {
     EXPECT_LE(rows[0]["least_microseconds"], rows[0]["microseconds"]);
     expect_error({"run", model, "--random", "1"}, "onnx.unbound_dimension", {"'n'"});
     expect_error({"run", model, "--input", "list=" + array("a.npy", DType::float32, {3})}, "inference.unknown_input");
-    expect_error({"compile", model, "--bind", "n=3", "-o", path("out2")}, "artefact.steps");
+    EXPECT_EQ(heddle({"compile", model, "--bind", "n=3", "-o", path("program")}).status, 0);
+    ModelWriter mixed;
+    mixed.inputs = {{"x", {"n"}}, {"w", {"n", "n"}}};
+    mixed.outputs = {{"y", {"m"}}};
+    mixed.node("SequenceConstruct", {"x", "w"}, {"list"});
+    mixed.node("ConcatFromSequence", {"list"}, {"y"});
+    const std::string of_both = write("mixed.onnx", mixed.bytes());
+    expect_error({"compile", of_both, "--bind", "n=3", "-o", path("out2")}, "artefact.steps", {"ranks"});
 }
 
 TEST_F(BadInput, more_memory_than_there_is) {

@@ -147,7 +147,6 @@ const std::map<std::string, const char*>& known() {
         {"linear_attention d", "the scale is a root of the size, as a parameter"},
         {"split n", "as many results as there are parts"},
         {"rotary_embedding d", "features are compared with thirds of them"},
-        {"onnx RotaryEmbedding x", "features, or those of all heads, are compared with parts of them"},
     };
     return reasons;
 }
