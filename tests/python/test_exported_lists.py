@@ -1,14 +1,12 @@
 """Lists of tensors and optional values in programs that heddle compile writes: results and refusals are a session's, and what
 they take they give back."""
-import shutil
-import threading
 import unittest
 
 import numpy as np
 
 from exported import Refused, StepProgram
-from test_exported import BAD_ARGUMENT, BAD_SIZE, made_of_c, refused
-from test_exported_steps import NO_MEMORY, check, made, model, reals
+from test_exported import BAD_ARGUMENT, BAD_SIZE, refused
+from test_exported_steps import check, check_memory, check_threads, made, model, reals, strict_libraries
 
 BAD_INDEX = -4
 
@@ -141,61 +139,28 @@ def test_lists_in_loops():
 
 
 def test_no_memory_at_any_time():
-    """Whatever it is refused, it gives back all that it has; a thousand runs ask for as much as one."""
     x = reals(12).reshape(3, 4)
     for which, binds, inputs in ((GROWN, ("n=1:9",), (reals(3), np.array(4), np.array(2))),
                                  (SPLIT, ("n=1:9", "m=1:9", "p=0:5"), (x, lengths(1, 3), np.array(2))),
                                  (PERHAPS, ("n=1:9",), (reals(3), reals(3), [reals(3), reals(3, 1)])),
                                  (SHARED, ("n=1:9",), (reals(3),)), (NESTED, ("n=1:9",), (reals(3), np.array(4)))):
         with made(which, *binds) as (folder, session):
-            program = StepProgram(folder)
-            check(program, session, *inputs)
-            once = program.asked
-            for times in range(once):
-                program.asked, program.left_to_give = 0, times
-                with refused(NO_MEMORY, "memory"):
-                    program.run(*inputs)
-            program.left_to_give = None
-            for _ in range(1000):
-                program.asked = 0
-                program.run(*inputs)
-                assert program.asked == once
+            check_memory(StepProgram(folder), session, *inputs)
 
 
 def test_runs_at_once():
     with made(NESTED, "n=1:9") as (folder, _):
-        problems = []
-
-        def run(seed):
-            try:
-                program, x = StepProgram(folder), reals(6, seed)
-                first = [element.tobytes() for element in program.run(x, np.array(5))[0]]
-                for _ in range(50):
-                    assert [element.tobytes() for element in program.run(x, np.array(5))[0]] == first
-            except (AssertionError, Refused) as problem:
-                problems.append(problem)
-
-        threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not problems, problems
+        check_threads(folder, np.array(5))
 
 
 def test_in_strict_c():
-    """All warnings, and traps where behaviour is undefined or memory is another's; also by clang, if it is there."""
     x = reals(12).reshape(3, 4)
     for which, binds, runs in ((GROWN, ("n=1:9",), [(reals(3), np.array(4), np.array(at)) for at in (0, -1, 9, -(1 << 63))]),
                                (SPLIT, ("n=1:9", "m=1:9", "p=0:5"), [(x, lengths(*parts), np.array(part)) for parts, part in (
                                    ((1, 3), 2), ((4, 0), 1 << 62), ((1 << 62, 1 << 62), 1), ((-(1 << 63),), 1))]),
                                (PERHAPS, ("n=1:9",), [(None, reals(3), [reals(3)]), (reals(3), reals(3), [])])):
         with made(which, *binds, options=("--emit", "c")) as (folder, session):
-            for compiler in filter(shutil.which, ("gcc", "clang", "clang-19")):
-                trap = "-fsanitize-undefined-trap-on-error" if compiler == "gcc" else "-fsanitize-trap=undefined"
-                library = made_of_c(folder, "-std=c99", "-O1", "-march=native", "-Wall", "-Wextra", "-Wconversion",
-                                    "-Wno-sign-conversion", "-Werror", "-fno-builtin", "-fsanitize=undefined", trap,
-                                    compiler=compiler)
+            for library in strict_libraries(folder):
                 program = StepProgram(folder, library=library)
                 for inputs in runs:
                     try:

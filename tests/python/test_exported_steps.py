@@ -217,23 +217,26 @@ g (float[t,n] x, float[u,n] z) => (float[t,n] y) {
             program.run(ONES, np.ones((4, 2), np.float32))
 
 
+def check_memory(program, session, *inputs):
+    """Whatever it is refused, it gives back all that it has; a thousand runs ask for as much as one."""
+    check(program, session, *inputs)
+    once = program.asked
+    for times in range(once):
+        program.asked, program.left_to_give = 0, times
+        with refused(NO_MEMORY, "memory"):
+            program.run(*inputs)
+    program.left_to_give = None
+    for _ in range(1000):
+        program.asked = 0
+        program.run(*inputs)
+        assert program.asked == once
+
+
 def test_no_memory_at_any_time():
-    """Whatever it is refused, it gives back all that it has."""
     for which, inputs in ((FOUND, (reals(50),)), (BRANCHES, (reals(8),)), (LOOP, (reals(4), np.array(5))),
                           (NESTED, (reals(4), np.array(3))), (SCAN, (ONES, np.ones((2, 3, 2), np.float32), reals(2)))):
         with made(which, "n=1:60", *(["t=3"] if which is SCAN else [])) as (folder, session):
-            program = StepProgram(folder)
-            check(program, session, *inputs)
-            once = program.asked
-            for times in range(once):
-                program.asked, program.left_to_give = 0, times
-                with refused(NO_MEMORY, "memory"):
-                    program.run(*inputs)
-            program.left_to_give = None
-            for _ in range(1000):
-                program.asked = 0
-                program.run(*inputs)
-                assert program.asked == once
+            check_memory(StepProgram(folder), session, *inputs)
 
 
 def test_a_loop_that_is_stopped():
@@ -242,34 +245,44 @@ def test_a_loop_that_is_stopped():
             StepProgram(folder, stops_after=3).run(reals(1) * 0, np.array(1 << 60))
 
 
+def check_threads(folder, *inputs):
+    """Four threads with programs of their own, which give the same each time."""
+    problems = []
+
+    def run(seed):
+        try:
+            program, x = StepProgram(folder), reals(6, seed)
+            bits = lambda: [np.asarray(part).tobytes() for part in program.run(x, *inputs)[0]]
+            first = bits()
+            for _ in range(50):
+                assert bits() == first
+        except (AssertionError, Refused) as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems, problems
+
+
 def test_runs_at_once():
-    with made(NESTED, "n=1:10") as (folder, session):
-        problems = []
+    with made(NESTED, "n=1:10") as (folder, _):
+        check_threads(folder, np.array(5))
 
-        def run(seed):
-            try:
-                program, x = StepProgram(folder), reals(6, seed)
-                first = program.run(x, np.array(5))[0].tobytes()
-                for _ in range(50):
-                    assert program.run(x, np.array(5))[0].tobytes() == first
-            except (AssertionError, Refused) as problem:
-                problems.append(problem)
 
-        threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not problems, problems
+def strict_libraries(folder):
+    """All warnings, and traps where behaviour is undefined; also by clang, if it is there."""
+    for compiler in filter(shutil.which, ("gcc", "clang", "clang-19")):
+        trap = "-fsanitize-undefined-trap-on-error" if compiler == "gcc" else "-fsanitize-trap=undefined"
+        yield made_of_c(folder, "-std=c99", "-O1", "-march=native", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion",
+                        "-Werror", "-fno-builtin", "-fsanitize=undefined", trap, compiler=compiler)
 
 
 def test_the_steps_in_strict_c():
-    """All warnings, and traps where behaviour is undefined; also by clang, if it is there."""
     with made(LOOP, "n=1:10", options=("--emit", "c")) as (folder, session):
-        for compiler in filter(shutil.which, ("gcc", "clang", "clang-19")):
-            trap = "-fsanitize-undefined-trap-on-error" if compiler == "gcc" else "-fsanitize-trap=undefined"
-            library = made_of_c(folder, "-O1", "-march=native", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion",
-                                "-Werror", "-fno-builtin", "-fsanitize=undefined", trap, compiler=compiler)
+        for library in strict_libraries(folder):
             program = StepProgram(folder, library=library)
             for n, trips in ((4, 3), (4, 0), (10, 5), (10, -5)):
                 check(program, session, reals(n), np.array(trips))
