@@ -264,7 +264,11 @@ struct Origin::Table {
         if (rest.terms.empty()) return made(whole);
         const int64_t divisor = b->constant_value() / without_common_factor(rest, b->constant_value());
         const OriginPointer joined = joined_quotient(rest, divisor);
-        return of(Kind::add, made(whole), joined ? joined : operation(Kind::floor_divide, made(rest), of_constant(divisor)));
+        if (joined) return of(Kind::add, made(whole), joined);
+        // What is left of it may be simpler still.
+        const OriginPointer left = made(rest), by = of_constant(divisor);
+        const bool is_same = left == a && by == b;
+        return of(Kind::add, made(whole), is_same ? operation(Kind::floor_divide, a, b) : of(Kind::floor_divide, left, by));
     }
 
     static OriginPointer remainder(OriginPointer a, OriginPointer b) {
@@ -273,7 +277,9 @@ struct Origin::Table {
         if (a->kind() == Kind::modulo && a->right() == b) return a;
         if (!b->is_constant() || b->constant_value() <= 0) return operation(Kind::modulo, a, b);
         const auto [whole, rest] = split(x, b->constant_value());
-        return rest.terms.empty() ? of_constant(rest.constant) : operation(Kind::modulo, made(rest), b);
+        if (rest.terms.empty()) return of_constant(rest.constant);
+        const OriginPointer left = made(rest);
+        return left == a ? operation(Kind::modulo, a, b) : of(Kind::modulo, left, b);
     }
 
     static OriginPointer extreme(Kind kind, OriginPointer a, OriginPointer b) {

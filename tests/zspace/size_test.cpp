@@ -111,6 +111,9 @@ TEST(Origin, EqualExpressionsAreOne) {
     expect_same(floor_modulo(floor_modulo(a, b), b), floor_modulo(a, b));
     expect_same(floor_modulo(floor_modulo(a, 4), 4), floor_modulo(a, 4));
     expect_same(floor_divide(floor_modulo(a, b), b), 0);
+    expect_same(floor_divide(floor_modulo(a, 3) + b * 3, 3), b);
+    expect_same(floor_modulo(floor_modulo(a, 3) + b * 3, 3), floor_modulo(a, 3));
+    expect_same(floor_divide(floor_modulo(a, 3) * 2 + b * 6, 6), b);
     expect_same(minimum(a * b, 4), minimum(4, b * a));
     expect_same(maximum(a, a + 1), a + 1);
     expect_same(minimum(a, a - 1), a - 1);
