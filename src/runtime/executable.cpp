@@ -348,16 +348,6 @@ Result<void> Session::run_fitting(std::span<const std::byte* const> inputs, std:
     return launch(inputs, outputs, watched);
 }
 
-// Whether a run takes about as long as another thread to wake up.
-bool Session::is_small() const {
-    constexpr int64_t most = 4096;
-    int64_t all = 0;
-    for (const int64_t bytes : numbers_.bytes) {
-        if ((all += bytes) > most) return false;
-    }
-    return true;
-}
-
 Result<void> Session::launch(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs, Progress* watched) {
     const plan::Plan& p = plan();
     if (auto taken = arena_->take(p, numbers_); !taken) return taken;
@@ -374,7 +364,7 @@ Result<void> Session::launch(std::span<const std::byte* const> inputs, std::vect
     };
     const auto address = [&](int32_t b) { return begin(b) + numbers_.base[static_cast<size_t>(b)]; };
     return run_batches(p, p.run, numbers_.run, executable_->kernels_, std::ref(address),
-                       {*pool_, arena_->scratch(), device, is_small(), watched}, profile_);
+                       {*pool_, arena_->scratch(), device, watched}, profile_);
 }
 
 }  // namespace heddle::runtime

@@ -114,8 +114,8 @@ public:
     // memory of inputs become these.
     Result<void> run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
                      Progress* watched = nullptr);
-    // The same without a check of inputs, of which only the memory is given: dense ones of the types and values that the
-    // plan is for now. Not on a device, nor with donations.
+    // The same without a check of inputs, of which only the memory is given: dense ones of the plan's present types and its
+    // values. Of no device, and of a plan without donations.
     Result<void> run_fitting(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs, Progress* watched);
     // Without memory where an input gives it.
     std::vector<TensorData> make_outputs() const;
@@ -130,7 +130,6 @@ public:
     Arena& arena() { return *arena_; }
 
 private:
-    bool is_small() const;
     Result<void> launch(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs, Progress* watched);
     Result<void> stage_inputs(const std::vector<TensorData>& inputs);
     Result<void> take_outputs(std::vector<TensorData>& outputs) const;

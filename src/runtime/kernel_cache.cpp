@@ -56,12 +56,12 @@ struct KernelCache::Coming::State {
 
     CompileJob job(const std::string& key) const { return {*config, key, {}}; }
 
-    Missing& add(const std::string& key, const TreePointer& tree) {
-        const auto [entry, is_new] = missing.try_emplace(key);
+    Missing& add(CompileJob job, const TreePointer& tree) {
+        const auto [entry, is_new] = missing.try_emplace(job.program);
         Missing& kernel = entry->second;
         if (!is_new) return kernel;
         kernel.tree = tree;
-        kernel.job = job(key);
+        kernel.job = std::move(job);
         kernel.job_bytes = canonical_bytes(kernel.job);
         if (folder) kernel.find_in(*folder);
         if (!kernel.kept) begin(kernel);
@@ -94,7 +94,9 @@ void KernelCache::Coming::tell(const std::string& key, const TreePointer& tree) 
     if (!state_->config) return;
     // While another program is being compiled, this one's kernels may be among those that come.
     const std::unique_lock lock(state_->cache.mutex_, std::try_to_lock);
-    if (lock && !state_->cache.known(state_->job(key)).code) state_->add(key, tree);
+    if (!lock) return;
+    CompileJob job = state_->job(key);
+    if (!state_->cache.known(job).code) state_->add(std::move(job), tree);
 }
 
 namespace {
@@ -201,9 +203,10 @@ Result<PlanKernels> KernelCache::kernels(const plan::Plan& plan, Coming& coming,
     PlanKernels found{std::vector<KernelCode>(plan.trees.size()), *state.config};
     Wanted missing;
     for (size_t i = 0; i < plan.trees.size(); i++) {
-        found.kernels[i] = known(state.job(plan.keys[i]));
+        CompileJob job = state.job(plan.keys[i]);
+        found.kernels[i] = known(job);
         if (found.kernels[i].code) continue;
-        Missing& kernel = state.add(plan.keys[i], plan.trees[i]);
+        Missing& kernel = state.add(std::move(job), plan.trees[i]);
         kernel.place = i;
         missing.push_back(&kernel);
         (kernel.kept ? counts->loaded : counts->compiled)++;

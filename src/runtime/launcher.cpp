@@ -95,10 +95,10 @@ private:
 class BatchRunner {
 public:
     BatchRunner(const plan::Plan& plan, const LaunchSite& site)
-        : plan_(plan), scratch_(site.scratch), pool_(site.pool), alone_(site.alone || site.pool.threads() == 1), watch_(site.watched) {}
+        : plan_(plan), scratch_(site.scratch), pool_(site.pool), watch_(site.watched) {}
 
     Result<void> run(std::vector<Ready>& batch) {
-        if (alone_) return run_alone(batch);
+        if (pool_.threads() == 1 || is_for_one(batch)) return run_alone(batch);
         const auto in_rounds = std::ranges::stable_partition(batch, [](const Ready& r) { return !r.in_rounds(); });
         if (auto done = run_together({batch.begin(), in_rounds.begin()}); !done) return done;
         for (const Ready& ready : in_rounds) {
@@ -108,6 +108,13 @@ public:
     }
 
 private:
+    // Of one task, or one in each round: another thread would only be woken.
+    static bool is_for_one(std::span<const Ready> batch) {
+        int64_t parts = 0;
+        for (const Ready& ready : batch) parts += ready.tasks / std::max<int64_t>(ready.rounds, 1);
+        return parts <= 1;
+    }
+
     // On one thread tasks run in order anyway.
     Result<void> run_alone(std::span<Ready> batch) {
         for (Ready& ready : batch) {
@@ -200,7 +207,6 @@ private:
     const plan::Plan& plan_;
     const std::vector<std::shared_ptr<std::byte>>& scratch_;
     ThreadPool& pool_;
-    const bool alone_;
     Watch watch_;
     static constexpr int64_t rounds_between_looks = 64;
 };

@@ -19,7 +19,6 @@ struct LaunchSite {
     const std::vector<std::shared_ptr<std::byte>>& scratch;  // one a thread of the pool
     codegen::Device* device =
         nullptr;  // it launches, at addresses of its own; null: the pool, in this process's memory
-    bool alone = false;  // so little is to be done that other threads would only be waited for
     Progress* watched = nullptr;  // is asked whether to go on, by the thread that runs; what runs long ends early
 };
 
