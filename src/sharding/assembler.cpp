@@ -69,18 +69,40 @@ IndexProjection moved(IndexProjection projection, const Box& index, const Box& r
 
 }  // namespace
 
-OperationId Assembler::add_operation(Operation operation) {
+Assembler::Assembler(Graph& graph) : graph_(graph) {
+    given_.insert(graph.inputs.begin(), graph.inputs.end());
+    for (size_t t = 0; t < graph.tensors.size(); ++t)
+        if (graph.tensors[t].constant && graph.tensors[t].producer < 0) given_.insert(TensorId(t));
+}
+
+OperationId Assembler::add_operation(Operation operation, PlaceId place) {
     std::string name = operation.name;
     for (int copy = 2; !names_.insert(operation.name).second; ++copy) operation.name = fmt::format("{} {}", name, copy);
-    return graph_.add_operation(std::move(operation));
+    const OperationId id = graph_.add_operation(std::move(operation));
+    locate(place);
+    return id;
 }
 
-void Assembler::add_as_it_is(Operation operation) {
+void Assembler::add_as_it_is(Operation operation, PlaceId place) {
     names_.insert(operation.name);
+    for (TensorId& input : operation.inputs) input = whole(input, place);
+    for (TensorId output : operation.outputs) taken_.insert(output);
+    if (operation.body) {
+        for (const WrittenBox& written : written_boxes(*operation.body))
+            add_piece(operation.outputs[static_cast<size_t>(written.output)], written.box, place);
+    } else {
+        for (TensorId output : operation.outputs) add_piece(output, Box::whole(graph_.tensor(output).type.shape), place);
+    }
     graph_.add_operation(std::move(operation));
+    locate(place);
 }
 
-OperationId Assembler::add(Work work) {
+// It lies in the tensor itself.
+void Assembler::add_piece(TensorId tensor, Box box, PlaceId place) {
+    pieces_[tensor].push_back({std::move(box), place, tensor, Corner(graph_.tensor(tensor).type.shape.size(), 0)});
+}
+
+OperationId Assembler::add(Work work, PlaceId place) {
     keep_read_inputs(work);  // and no node that nothing uses
     Operation operation{.name = std::move(work.name),
                         .operator_name = std::move(work.operator_name),
@@ -99,52 +121,140 @@ OperationId Assembler::add(Work work) {
     for (size_t i = 0; i < operation.outputs.size(); ++i)
         operation.output_projections.push_back(written_projection(*operation.body, static_cast<int32_t>(i),
                                                                   graph_.tensor(operation.outputs[i]).type.shape));
-    return add_operation(std::move(operation));
+    return add_operation(std::move(operation), place);
 }
 
-// to[...] = from[... + start], or `into` a box of a larger tensor: to[... + start] = from[...]
-void Assembler::copy_box(TensorId from, TensorId to, const Box& box, bool into) {
-    Work work{.name = fmt::format("{} {}", graph_.tensor(into ? to : from).name, text(box)),
-              .operator_name = into ? "place" : "region",
+// to[x - to's origin] = from[x - from's origin] for all x of the box.
+void Assembler::copy(const Box& box, const Local& from, const Local& to, PlaceId place) {
+    const bool gathers = graph_.tensor(to.own).type.elements() != box.volume();
+    Work work{.name = fmt::format("{} {}", graph_.tensor(gathers ? to.own : from.own).name, text(box)),
+              .operator_name = gathers ? "place" : "region",
               .body = {},
-              .inputs = {from},
-              .outputs = {to},
+              .inputs = {from.own},
+              .outputs = {to.own},
               .params = {}};
     BodyNodes nodes(work.body);
     BodyEquation equation;
-    NodeList near, far;
+    NodeList source;
     for (size_t d = 0; d < box.start.size(); ++d) {
         equation.variables.push_back(
             nodes.add_variable(fmt::format("i{}", d), Variable::Kind::index, box.end[d] - box.start[d]));
-        near.push_back(nodes.variable(equation.variables.back()));
-        far.push_back(plus(nodes, near.back(), box.start[d]));
+        const NodeId step = nodes.variable(equation.variables.back());
+        equation.left.push_back(plus(nodes, step, box.start[d] - to.origin[d]));
+        source.push_back(plus(nodes, step, box.start[d] - from.origin[d]));
     }
-    equation.left = into ? far : near;
-    equation.value = nodes.read(TensorIndex(0), graph_.tensor(from).type.dtype, into ? near : far);
+    equation.value = nodes.read(TensorIndex(0), graph_.tensor(from.own).type.dtype, source);
     work.body.equations.push_back(std::move(equation));
-    add(std::move(work));
+    add(std::move(work), place);
 }
 
-TensorId Assembler::region_of(TensorId tensor, const Box& box) {
-    const TensorType& type = graph_.tensor(tensor).type;
-    if (box == Box::whole(type.extents())) return tensor;
-    if (auto known = regions_.find({tensor, box}); known != regions_.end()) return known->second;
-    TensorId part = piece_of(tensor, box);
-    copy_box(tensor, part, box, false);
-    return regions_[{tensor, box}] = part;
-}
-
-TensorId Assembler::piece_of(TensorId tensor, const Box& box) {
+TensorId Assembler::named(TensorId tensor, const Box& box) {
     const Tensor& whole = graph_.tensor(tensor);
     const Corner shape = box.shape();
     return graph_.add_tensor(whole.name + text(box), {whole.type.dtype, {shape.begin(), shape.end()}});
 }
 
-void Assembler::place(TensorId piece, TensorId tensor, const Box& box) {
-    if (piece != tensor) copy_box(piece, tensor, box, true);
+// What holds a box at one place: all of a tensor has the tensor's own number at the first place that makes it.
+TensorId Assembler::target_of(TensorId tensor, const Box& box) {
+    const TensorType& type = graph_.tensor(tensor).type;
+    if (!(box == Box::whole(type.shape))) return named(tensor, box);
+    return taken_.insert(tensor).second ? tensor : graph_.add_tensor(graph_.tensor(tensor).name, TensorType(type));
 }
 
-Placed Assembler::add_in_regions(Work work) {
+// This box alone, at the place of the piece.
+TensorId Assembler::part_of(const Piece& piece, TensorId tensor, const Box& box) {
+    if (piece.box == box && piece.origin == box.start) return piece.own;
+    auto [known, fresh] = parts_.try_emplace({piece.own, box});
+    if (fresh) {
+        known->second = named(tensor, box);
+        copy(box, {piece.own, piece.origin}, {known->second, box.start}, piece.place);
+    }
+    return known->second;
+}
+
+Assembler::Local Assembler::local(TensorId tensor, const Box& box, PlaceId place) {
+    if (!given_.contains(tensor)) {
+        for (const Piece& piece : pieces_[tensor])
+            if (piece.place == place && contains(piece.box, box)) return {piece.own, piece.origin};
+    }
+    return {exactly(tensor, box, place), box.start};
+}
+
+TensorId Assembler::exactly(TensorId tensor, const Box& box, PlaceId place) {
+    std::vector<Piece>& pieces = pieces_[tensor];
+    for (const Piece& piece : pieces)
+        if (piece.place == place && piece.box == box && piece.origin == box.start) return piece.own;
+    TensorId own;
+    if (given_.contains(tensor)) {
+        if (box == Box::whole(graph_.tensor(tensor).type.shape)) return tensor;
+        own = named(tensor, box);
+        copy(box, {tensor, Corner(box.rank(), 0)}, {own, box.start}, place);
+        slices_.emplace(own, Slice{tensor, box});
+    } else {
+        own = gathered(tensor, box, place);
+    }
+    pieces.push_back({box, place, own, box.start});
+    return own;
+}
+
+// Of what lies at the place first, then from the nearest ones.
+std::vector<std::pair<Assembler::Piece, Box>> Assembler::found(TensorId tensor, const Box& box, PlaceId place) {
+    std::vector<Piece> near = pieces_[tensor];
+    std::ranges::stable_sort(near, {}, [&](const Piece& piece) { return std::abs(piece.place - place); });
+    std::vector<std::pair<Piece, Box>> parts;
+    std::vector<Box> missing = {box};
+    for (const Piece& piece : near) {
+        std::vector<Box> left;
+        for (const Box& wanted : missing) {
+            const Box common = intersection(piece.box, wanted);
+            if (common.is_empty() && !(box.is_empty() && parts.empty())) {
+                left.push_back(wanted);
+                continue;
+            }
+            parts.emplace_back(piece, common);
+            std::ranges::copy(difference(wanted, common), std::back_inserter(left));
+        }
+        missing = std::move(left);
+        if (missing.empty()) break;
+    }
+    return parts;
+}
+
+TensorId Assembler::gathered(TensorId tensor, const Box& box, PlaceId place) {
+    const auto parts = found(tensor, box, place);
+    const auto brought = [&](const Piece& piece, const Box& part) {
+        const TensorId own = part_of(piece, tensor, part);
+        if (piece.place != place) pieces_[tensor].push_back({part, place, own, part.start});
+        return own;
+    };
+    if (parts.size() == 1 && parts[0].second == box) return brought(parts[0].first, box);
+    // Operations of the program that write parts of one tensor write them there.
+    const bool begun = std::ranges::any_of(
+        parts, [&](const auto& part) { return part.first.own == tensor && part.first.place == place; });
+    const bool all = box == Box::whole(graph_.tensor(tensor).type.shape);
+    const TensorId own = begun && all ? tensor : target_of(tensor, box);
+    for (const auto& [piece, part] : parts) {
+        if (piece.own == own) continue;
+        if (piece.place == place)
+            copy(part, {piece.own, piece.origin}, {own, box.start}, place);
+        else
+            copy(part, {brought(piece, part), part.start}, {own, box.start}, place);
+    }
+    return own;
+}
+
+TensorId Assembler::whole(TensorId tensor, PlaceId place) {
+    return exactly(tensor, Box::whole(graph_.tensor(tensor).type.shape), place);
+}
+
+// The tensor that a place makes of this box.
+TensorId Assembler::made(TensorId tensor, const Box& box, PlaceId place) {
+    const TensorId own = target_of(tensor, box);
+    pieces_[tensor].push_back({box, place, own, box.start});
+    return own;
+}
+
+Placed Assembler::add_in_regions(Work work, PlaceId place) {
     std::vector<TensorType> types;
     for (TensorId id : work.outputs) types.push_back(graph_.tensor(id).type);
     drop_empty_equations(work.body, types);
@@ -163,8 +273,9 @@ Placed Assembler::add_in_regions(Work work) {
         const TensorIndex input(i);
         Region region{work.inputs[i], read_region(accesses, input, graph_.tensor(work.inputs[i]).type.extents())};
         region.unread = unread_elements(accesses, input, region.box);
-        local.inputs.push_back(region_of(region.tensor, region.box));
-        moves.push_back({input, region.box.start});
+        const Local own = this->local(region.tensor, region.box, place);
+        local.inputs.push_back(own.own);
+        moves.push_back({input, own.origin});
         placed.inputs.push_back(std::move(region));
     }
     BodyNodes nodes(local.body);
@@ -180,23 +291,20 @@ Placed Assembler::add_in_regions(Work work) {
         TensorId target = work.outputs[static_cast<size_t>(equation.output)];
         Box box = Box::whole(graph_.tensor(target).type.shape);
         if (!box.is_empty()) box = written[next++].box;
-        bool all = box == Box::whole(graph_.tensor(target).type.shape);
-        BodyEquation made{
+        BodyEquation made_here{
             static_cast<int32_t>(local.outputs.size()), equation.variables, {}, copy.copy(equation.value)};
         for (size_t d = 0; d < equation.left.size(); ++d)
-            made.left.push_back(plus(nodes, copy.copy(equation.left[d]), -box.start[d]));
-        local.body.equations.push_back(std::move(made));
-        local.outputs.push_back(all ? target : piece_of(target, box));
+            made_here.left.push_back(plus(nodes, copy.copy(equation.left[d]), -box.start[d]));
+        local.body.equations.push_back(std::move(made_here));
+        local.outputs.push_back(made(target, box, place));
         placed.outputs.push_back({target, std::move(box), 0});
     }
-    std::vector<TensorId> pieces = local.outputs;
-    placed.operation = add(std::move(local));
-    for (size_t i = 0; i < pieces.size(); ++i) place(pieces[i], placed.outputs[i].tensor, placed.outputs[i].box);
+    placed.operation = add(std::move(local), place);
     return placed;
 }
 
 Placed Assembler::add_opaque(const Operation& operation, const std::string& name, const Box& index,
-                             const std::vector<Range>& folds, const std::vector<TensorId>& outputs) {
+                             const std::vector<Range>& folds, const std::vector<TensorId>& outputs, PlaceId place) {
     Placed placed;
     Operation part = operation;
     part.name = name;
@@ -220,21 +328,18 @@ Placed Assembler::add_opaque(const Operation& operation, const std::string& name
                 part.input_projections[i].shape[d] = folds[fold].length();
             }
         }
-        part.inputs[i] = region_of(tensor, region.box);
+        part.inputs[i] = exactly(tensor, region.box, place);
         placed.inputs.push_back(std::move(region));
     }
     for (size_t i = 0; i < operation.outputs.size(); ++i) {
         TensorId tensor = outputs[i];
         const IndexProjection& projection = operation.output_projections[i];
         Region region{tensor, projected(projection, index, graph_.tensor(tensor).type.extents())};
-        bool all = region.box == Box::whole(graph_.tensor(tensor).type.shape);
-        part.outputs[i] = all ? tensor : piece_of(tensor, region.box);
+        part.outputs[i] = made(tensor, region.box, place);
         part.output_projections[i] = moved(projection, index, region.box);
         placed.outputs.push_back(std::move(region));
     }
-    std::vector<TensorId> pieces = part.outputs;
-    placed.operation = add_operation(std::move(part));
-    for (size_t i = 0; i < pieces.size(); ++i) place(pieces[i], placed.outputs[i].tensor, placed.outputs[i].box);
+    placed.operation = add_operation(std::move(part), place);
     return placed;
 }
 

@@ -1,5 +1,6 @@
-// Puts work into a graph as operations that touch only regions: each input region is a tensor of its own, copied from
-// the whole one, and each part of an output too, copied to its place.
+// Puts work into a graph as operations at places that touch only regions. A tensor of the whole program exists as
+// pieces: boxes of it, each a tensor of its own at the place that computes it. What reads a box of it elsewhere, or of
+// several pieces, gets them brought and put together there; what is brought to a place once is not brought again.
 #pragma once
 
 #include <map>
@@ -10,8 +11,11 @@
 #include "graph/graph.h"
 #include "sharding/body_copy.h"
 #include "sharding/regions.h"
+#include "support/strong_id.h"
 
 namespace heddle::sharding {
+
+using PlaceId = StrongId<struct PlaceTag>;  // of those that run a program together, counted from zero
 
 // What one application touches of a tensor.
 struct Region {
@@ -35,32 +39,68 @@ struct Placed {
 
 class Assembler {
 public:
-    // Operations are added to `graph`, whose tensors are all there already.
-    explicit Assembler(Graph& graph) : graph_(graph) {}
+    // Operations are added to `graph`, whose tensors are all there already. Its inputs and constants are at every place.
+    explicit Assembler(Graph& graph);
 
-    // As it is, with its projections derived.
-    OperationId add(Work work);
+    // As it is, with its projections derived; its tensors are the place's own.
+    OperationId add(Work work, PlaceId place);
     // Equations without points are left out, if anything else is written.
-    Placed add_in_regions(Work work);
+    Placed add_in_regions(Work work, PlaceId place);
     // Of an operation without a body: what its projections say of a box of its index, and of a part of each of its
     // folds.
     Placed add_opaque(const Operation& operation, const std::string& name, const Box& index,
-                      const std::vector<Range>& folds, const std::vector<TensorId>& outputs);
-    // An operation of the original graph.
-    void add_as_it_is(Operation operation);
+                      const std::vector<Range>& folds, const std::vector<TensorId>& outputs, PlaceId place);
+    // An operation of the original graph, on whole tensors.
+    void add_as_it_is(Operation operation, PlaceId place);
+    // A tensor of the place that holds all of this one.
+    TensorId whole(TensorId tensor, PlaceId place);
+    // A tensor of the place that operations added hereafter make of this box.
+    TensorId made(TensorId tensor, const Box& box, PlaceId place);
+    // Operations that were added to the graph otherwise are at this place.
+    void locate(PlaceId place) { places_.resize(graph_.operations.size(), place); }
 
     Graph& graph() { return graph_; }
+    const std::vector<PlaceId>& places() const { return places_; }  // by OperationId
+    // Tensors that are no more than a box of an input or a constant, which no operation makes.
+    struct Slice {
+        TensorId of;
+        Box box;
+    };
+    const std::map<TensorId, Slice>& slices() const { return slices_; }
 
 private:
-    OperationId add_operation(Operation operation);
-    TensorId region_of(TensorId tensor, const Box& box);
-    TensorId piece_of(TensorId tensor, const Box& box);
-    void place(TensorId piece, TensorId tensor, const Box& box);
-    void copy_box(TensorId from, TensorId to, const Box& box, bool into);
+    // A box of a tensor of the program. Its element x is element x - origin of `own`.
+    struct Piece {
+        Box box;
+        PlaceId place;
+        TensorId own;
+        Corner origin;
+    };
+    struct Local {
+        TensorId own;
+        Corner origin;
+    };
+
+    OperationId add_operation(Operation operation, PlaceId place);
+    void add_piece(TensorId tensor, Box box, PlaceId place);
+    // A tensor of the place that holds the box, and nothing but the box.
+    Local local(TensorId tensor, const Box& box, PlaceId place);
+    TensorId exactly(TensorId tensor, const Box& box, PlaceId place);
+    TensorId gathered(TensorId tensor, const Box& box, PlaceId place);
+    std::vector<std::pair<Piece, Box>> found(TensorId tensor, const Box& box, PlaceId place);
+    TensorId part_of(const Piece& piece, TensorId tensor, const Box& box);
+    TensorId target_of(TensorId tensor, const Box& box);
+    TensorId named(TensorId tensor, const Box& box);
+    void copy(const Box& box, const Local& from, const Local& to, PlaceId place);
 
     Graph& graph_;
+    std::vector<PlaceId> places_;
     std::set<std::string> names_;
-    std::map<std::pair<TensorId, Box>, TensorId> regions_;
+    std::set<TensorId> given_;
+    std::set<TensorId> taken_;  // tensors of the program whose number holds all of it at some place
+    std::map<TensorId, std::vector<Piece>> pieces_;
+    std::map<std::pair<TensorId, Box>, TensorId> parts_;  // boxes of tensors that were sliced where they were made
+    std::map<TensorId, Slice> slices_;
 };
 
 }  // namespace heddle::sharding

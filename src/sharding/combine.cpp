@@ -170,16 +170,15 @@ NodeId PartialResults::rescaled_term(BodyNodes& nodes, BodyCopy& copy, NodeId su
 }
 
 void PartialResults::write_combination(Body& into, const std::vector<int64_t>& counts,
-                                       const BodyEquation* equation) const {
+                                       const std::map<VariableId, Range>& ranges, const BodyEquation* equation) const {
     BodyNodes nodes(into);
     BodyCopy copy(body_, nodes, into);
     NodeList coordinates;
     BodyEquation made;
     for (VariableId id : reduction_.variables) {
-        const Variable& from = body_.variable(id);
-        made.variables.push_back(nodes.add_variable(from.name, Variable::Kind::index, from.extent));
-        copy.bind(id, made.variables.back(), 0);
-        coordinates.push_back(nodes.variable(made.variables.back()));
+        const Range range = ranges.at(id);
+        made.variables.push_back(copy.bind_part(id, Variable::Kind::index, range));
+        coordinates.push_back(plus(nodes, nodes.variable(made.variables.back()), range.begin));
     }
     made.left = coordinates;
     if (equation) {

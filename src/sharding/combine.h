@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,8 +28,10 @@ public:
                const std::vector<std::pair<NodeId, StoredValue>>& stored) const;
 
     // One value for each point of the variables from `values` as inputs, and the whole maximum after them where the sum
-    // is rescaled; `counts` parts of each axis; written where `equation` says, if there is one.
-    void write_combination(Body& into, const std::vector<int64_t>& counts, const BodyEquation* equation) const;
+    // is rescaled; `counts` parts of each axis; written where `equation` says, if there is one; for the variables within
+    // `ranges`.
+    void write_combination(Body& into, const std::vector<int64_t>& counts, const std::map<VariableId, Range>& ranges,
+                           const BodyEquation* equation) const;
 
 private:
     class Part;

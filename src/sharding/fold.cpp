@@ -30,7 +30,7 @@ Body joining_body(const TensorType& type, Reducer reducer, size_t parts) {
 }  // namespace
 
 TensorId folded(Assembler& assembler, const Fold& fold, size_t output, const std::vector<TensorId>& parts,
-                TensorId result) {
+                TensorId result, PlaceId place) {
     Graph& graph = assembler.graph();
     std::string name = fmt::format("{} over {}", fold.combiner, fold.axis);
     std::vector<TensorId> joined = parts;
@@ -38,6 +38,7 @@ TensorId folded(Assembler& assembler, const Fold& fold, size_t output, const std
         TensorId first = parts[0];
         for (size_t i = 1; i < parts.size(); ++i)
             first = splice(graph, *fold.graphs[output], {first, parts[i]}, fmt::format("{} {}: ", name, i))[0];
+        assembler.locate(place);
         joined = {first};
     }
     TensorType type = graph.tensor(parts[0]).type;
@@ -51,7 +52,8 @@ TensorId folded(Assembler& assembler, const Fold& fold, size_t output, const std
                    .body = std::move(body),
                    .inputs = joined,
                    .outputs = {result},
-                   .params = {}});
+                   .params = {}},
+                  place);
     return result;
 }
 

@@ -7,9 +7,9 @@
 
 namespace heddle::sharding {
 
-// What `fold` makes of `parts` (at least one) of output number `output`: in the tensor `result`, or, where that is -1,
-// in a new one.
+// What `fold` makes of `parts` (at least one, tensors of the place) of output number `output`: in the tensor `result`, or,
+// where that is -1, in a new one.
 TensorId folded(Assembler& assembler, const Fold& fold, size_t output, const std::vector<TensorId>& parts,
-                TensorId result);
+                TensorId result, PlaceId place);
 
 }  // namespace heddle::sharding

@@ -18,24 +18,20 @@ namespace {
 
 class Sharder {
 public:
-    Sharder(const Graph& graph, OperationId id, const std::vector<Box>& boxes, bool rescale)
-        : operation_(graph.operations[static_cast<size_t>(id)]), rescale_(rescale), assembler_(result_.graph) {
-        result_.axes = axes_of(graph, operation_);
-        result_.boxes = boxes;
-        result_.graph = graph;
-        result_.graph.operations.clear();
+    // `operation` is one of the graph that `assembler` replaces; all three outlive this.
+    Sharder(Assembler& assembler, const Operation& operation, const Cut& cut)
+        : operation_(operation), of_(cut), assembler_(assembler), graph_(assembler.graph()) {
+        result_.axes = axes_of(graph_, operation_);
+        result_.boxes = cut.boxes;
     }
 
-    Result<Sharding> run(const Graph& graph, OperationId id) {
+    // All but the graph.
+    Result<Sharding> run() {
         if (auto checked = check(); !checked) return fail(std::move(checked.error()));
-        for (size_t i = 0; i < graph.operations.size(); ++i) {
-            if (OperationId(i) != id)
-                assembler_.add_as_it_is(graph.operations[i]);
-            else if (operation_.body)
-                replace();
-            else
-                replace_opaque();
-        }
+        if (operation_.body)
+            replace();
+        else
+            replace_opaque();
         return std::move(result_);
     }
 
@@ -116,6 +112,11 @@ private:
 
     // ---- the operation without a body
 
+    const std::vector<PlaceId>& places_of(size_t box) const {
+        static const std::vector<PlaceId> one = {PlaceId(0)};
+        return of_.places.empty() ? one : of_.places[box];
+    }
+
     void replace_opaque() {
         for (size_t box : full_) {
             std::string name = fmt::format("{} shard {}", operation_.name, box);
@@ -125,9 +126,11 @@ private:
                 if (result_.axes[axis].fold) folds.push_back({index.start[axis], index.end[axis]});
             index.start.resize(index.start.size() - folds.size());  // they are the last axes
             index.end.resize(index.start.size());
-            Placed placed = assembler_.add_opaque(operation_, name, index, folds, targets(box));
-            result_.applications.push_back({box, 0, 0, result_part(), result_.boxes[box], std::move(placed.inputs),
-                                            std::move(placed.outputs), placed.operation});
+            for (PlaceId place : places_of(box)) {
+                Placed placed = assembler_.add_opaque(operation_, name, index, folds, targets(box), place);
+                result_.applications.push_back({box, place, 0, 0, result_part(), result_.boxes[box],
+                                                std::move(placed.inputs), std::move(placed.outputs), placed.operation});
+            }
         }
         fold();
     }
@@ -155,20 +158,23 @@ private:
         }
         auto [known, fresh] = partial_.try_emplace(position);
         for (size_t i = 0; fresh && i < operation_.outputs.size(); ++i) {
-            const Tensor& whole = result_.graph.tensor(operation_.outputs[i]);
+            const Tensor& whole = graph_.tensor(operation_.outputs[i]);
             TensorType type = whole.type;
-            known->second.push_back(result_.graph.add_tensor(whole.name + suffix, type));
+            known->second.push_back(graph_.add_tensor(whole.name + suffix, type));
         }
         return known->second;
     }
 
     // Neighbours along the last declared axis are joined first.
     void fold() {
+        const PlaceId place = places_of(full_.front()).front();
         for (size_t output = 0; !folded_.empty() && output < operation_.outputs.size(); ++output) {
             Combination made{.part = result_part(), .axes = folded_, .result = operation_.outputs[output]};
             std::vector<TensorId> parts;
-            for (const auto& [position, tensors] : partial_) parts.push_back(tensors[output]);
-            made.partial = parts;
+            for (const auto& [position, tensors] : partial_) made.partial.push_back(tensors[output]);
+            for (TensorId part : made.partial) parts.push_back(assembler_.whole(part, place));
+            const TensorId own =
+                assembler_.made(made.result, Box::whole(graph_.tensor(made.result).type.shape), place);
             for (size_t i = folded_.size(); i-- > 0;) {
                 const Fold& fold = operation_.folds[*result_.axes[folded_[i]].fold];
                 made.combiner += (made.combiner.empty() ? "" : ", then ") + fold.combiner;
@@ -177,11 +183,11 @@ private:
                 for (size_t first = 0; first < parts.size(); first += count) {
                     std::vector<TensorId> row(parts.begin() + static_cast<std::ptrdiff_t>(first),
                                               parts.begin() + static_cast<std::ptrdiff_t>(first + count));
-                    joined.push_back(folded(assembler_, fold, output, row, i == 0 ? made.result : no_id));
+                    joined.push_back(folded(assembler_, fold, output, row, i == 0 ? own : no_id, place));
                 }
                 parts = std::move(joined);
             }
-            made.operation = result_.graph.tensor(made.result).producer;
+            made.operation = graph_.tensor(own).producer;
             result_.combinations.push_back(std::move(made));
         }
     }
@@ -190,10 +196,10 @@ private:
 
     void replace() {
         std::vector<Corner> extents;
-        for (TensorId id : operation_.inputs) extents.push_back(result_.graph.tensor(id).type.extents());
+        for (TensorId id : operation_.inputs) extents.push_back(graph_.tensor(id).type.extents());
         std::vector<bool> reduced = cut_;
         for (size_t axis : folded_) reduced[axis] = false;
-        rounds_ = rounds_of(*operation_.body, extents, result_.axes, reduced, rescale_);
+        rounds_ = rounds_of(*operation_.body, extents, result_.axes, reduced, of_.rescale);
         inputs_ = operation_.inputs;
         for (const CutReduction& reduction : rounds_.reductions) add_reduction(reduction);
         add_results();
@@ -209,9 +215,9 @@ private:
                 .params = operation_.params};
     }
 
-    void add_application(size_t box, int32_t round, const std::string& part, Box index, Work made) {
-        Placed placed = assembler_.add_in_regions(std::move(made));
-        result_.applications.push_back({box, round, result_.combinations.size(), part, std::move(index),
+    void add_application(size_t box, PlaceId place, int32_t round, const std::string& part, Box index, Work made) {
+        Placed placed = assembler_.add_in_regions(std::move(made), place);
+        result_.applications.push_back({box, place, round, result_.combinations.size(), part, std::move(index),
                                         std::move(placed.inputs), std::move(placed.outputs), placed.operation});
     }
 
@@ -229,7 +235,7 @@ private:
         for (VariableId id : reduction.variables) shape.push_back(rounds_.body->variable(id).extent);
         std::vector<TensorId> stacks;
         for (const auto& [what, dtype] : partial.values())
-            stacks.push_back(result_.graph.add_tensor(fmt::format("{} {}", operation_.name, what), {dtype, shape}));
+            stacks.push_back(graph_.add_tensor(fmt::format("{} {}", operation_.name, what), {dtype, shape}));
         // What it runs over is cut to the box; a free variable of the same axis is not, for each part needs all of it.
         std::set<size_t> needed(reduction.axes.begin(), reduction.axes.end());
         for (VariableId id : reduction.variables)
@@ -239,10 +245,10 @@ private:
             auto axis = static_cast<size_t>(axis_of(id));
             if (std::ranges::count(reduction.axes, axis) > 0) whole.insert(axis);
         }
-        std::set<Box> done;
-        for (size_t box : full_) {
+        std::set<std::pair<Box, PlaceId>> done;
+        for_each_box([&](size_t box, PlaceId place) {
             Box index = projected(box, needed);
-            if (!done.insert(index).second) continue;
+            if (!done.emplace(index, place).second) return;
             Work made = work(fmt::format("{} {} shard {}", operation_.name, part, box));
             made.outputs = stacks;
             std::vector<int64_t> position;
@@ -256,13 +262,63 @@ private:
                 return uncut ? Range{0, rounds_.body->variable(id).extent.value()} : part_of(box, id);
             };
             partial.write(made.body, position, range, stored_);
-            add_application(box, reduction.round, part, std::move(index), std::move(made));
+            add_application(box, place, reduction.round, part, std::move(index), std::move(made));
+        });
+        for (size_t axis : reduction.axes) needed.erase(axis);
+        combine(reduction, partial, part, stacks, needed);
+    }
+
+    template <typename Action>
+    void for_each_box(const Action& action) const {
+        for (size_t box : full_)
+            for (PlaceId place : places_of(box)) action(box, place);
+    }
+
+    // Boxes whose partial results become one, and the places that make them.
+    struct Group {
+        size_t box = 0;
+        std::vector<PlaceId> places;
+    };
+
+    // Boxes that agree in these axes; all of them, where that separates no places.
+    std::vector<Group> groups_of(const std::set<size_t>& axes) const {
+        std::map<Box, size_t> known;
+        std::vector<Group> groups;
+        for_each_box([&](size_t box, PlaceId place) {
+            auto [found, fresh] = known.try_emplace(projected(box, axes), groups.size());
+            if (fresh) groups.push_back({box, {}});
+            auto& places = groups[found->second].places;
+            if (std::ranges::count(places, place) == 0) places.push_back(place);
+        });
+        const bool one = std::ranges::all_of(groups, [&](const Group& group) { return group.places == groups[0].places; });
+        if (one) groups.resize(1);
+        return groups;
+    }
+
+    // What each place of a group combines: its share of the longest range. All of it, where sending whole partial results
+    // to all takes no longer than to send shares of them and then of the result.
+    std::vector<std::map<VariableId, Range>> shares_of(const std::map<VariableId, Range>& ranges, int64_t bytes,
+                                                       size_t places) const {
+        VariableId longest = no_id;
+        for (const auto& [id, range] : ranges) {
+            bytes *= range.length();
+            if (longest == no_id || range.length() > ranges.at(longest).length()) longest = id;
         }
-        combine(reduction, partial, part, stacks);
+        const auto count = static_cast<int64_t>(places);
+        const double more = static_cast<double>(bytes) * static_cast<double>(count - 1) * (1 - 2.0 / static_cast<double>(count));
+        if (longest == no_id || more <= of_.round_bytes) return std::vector(places, ranges);
+        std::vector<std::map<VariableId, Range>> shares;
+        const Range all = ranges.at(longest);  // not empty: its values would be none to send
+        const int64_t length = (all.length() + count - 1) / count;
+        for (int64_t begin = all.begin; begin < all.end; begin += length) {
+            shares.push_back(ranges);
+            shares.back()[longest] = {begin, std::min(begin + length, all.end)};
+        }
+        return shares;
     }
 
     void combine(const CutReduction& reduction, const PartialResults& partial, const std::string& part,
-                 const std::vector<TensorId>& stacks) {
+                 const std::vector<TensorId>& stacks, const std::set<size_t>& kept) {
         Work made = work(fmt::format("{} {}", operation_.name, part));
         made.operator_name = "combine";
         made.inputs = stacks;
@@ -281,13 +337,28 @@ private:
             std::vector<Size> shape;
             for (VariableId id : reduction.variables) shape.push_back(rounds_.body->variable(id).extent);
             DType dtype = rounds_.body->node(reduction.node).dtype;
-            result = result_.graph.add_tensor(fmt::format("{} {}", operation_.name, part), {dtype, shape});
+            result = graph_.add_tensor(fmt::format("{} {}", operation_.name, part), {dtype, shape});
             stored_.emplace_back(reduction.node, StoredValue{next_id<TensorIndex>(inputs_), reduction.variables});
             inputs_.push_back(result);
         }
         made.outputs = {result};
-        partial.write_combination(made.body, counts, direct);
-        OperationId id = assembler_.add(std::move(made));
+        const std::vector<Group> groups = groups_of(kept);
+        OperationId id = no_id;
+        for (const Group& group : groups) {
+            std::map<VariableId, Range> ranges;
+            for (VariableId variable : reduction.variables) {
+                const bool all = groups.size() == 1 || !kept.contains(static_cast<size_t>(axis_of(variable)));
+                ranges[variable] = all ? Range{0, rounds_.body->variable(variable).extent.value()}
+                                       : part_of(group.box, variable);
+            }
+            const auto shares = shares_of(ranges, bytes(graph_.tensor(result).type.dtype), group.places.size());
+            for (size_t i = 0; i < shares.size(); ++i) {
+                Work own = made;
+                partial.write_combination(own.body, counts, shares[i], direct);
+                const Placed placed = assembler_.add_in_regions(std::move(own), group.places[i]);
+                if (id == no_id) id = placed.operation;
+            }
+        }
         result_.combinations.push_back({.round = reduction.round,
                                         .combiner = std::string(name(rounds_.body->node(reduction.node).reducer)),
                                         .part = part,
@@ -327,9 +398,9 @@ private:
 
     void add_results() {
         const Body& body = *rounds_.body;
-        std::vector<std::set<Box>> done(body.equations.size());
+        std::vector<std::set<std::pair<Box, PlaceId>>> done(body.equations.size());
         int32_t round = rounds_.reductions.empty() ? 0 : rounds_.reductions.back().round + 1;
-        for (size_t box : full_) {
+        for_each_box([&](size_t box, PlaceId place) {
             std::vector<const BodyEquation*> own;
             std::set<size_t> needed;
             for (size_t i = 0; i < body.equations.size(); ++i) {
@@ -338,16 +409,16 @@ private:
                 std::set<size_t> axes(folded_.begin(), folded_.end());
                 for (VariableId id : equation.variables)
                     if (int32_t axis = axis_of(id); axis >= 0) axes.insert(static_cast<size_t>(axis));
-                if (!done[i].insert(projected(box, axes)).second) continue;
+                if (!done[i].emplace(projected(box, axes), place).second) continue;
                 own.push_back(&equation);
                 needed.insert(axes.begin(), axes.end());
             }
-            if (own.empty()) continue;
+            if (own.empty()) return;
             Work made = work(fmt::format("{} shard {}", operation_.name, box));
             made.outputs = targets(box);
             write_results(made.body, box, own);
-            add_application(box, round, result_part(), projected(box, needed), std::move(made));
-        }
+            add_application(box, place, round, result_part(), projected(box, needed), std::move(made));
+        });
     }
 
     void write_results(Body& into, size_t box, const std::vector<const BodyEquation*>& equations) const {
@@ -380,9 +451,10 @@ private:
     }
 
     const Operation& operation_;
-    bool rescale_;
+    const Cut& of_;
+    Assembler& assembler_;
+    Graph& graph_;
     Sharding result_;
-    Assembler assembler_;
     std::vector<size_t> full_;  // boxes with points, or the first of them
     std::vector<std::vector<Range>> parts_;
     std::vector<bool> cut_;
@@ -396,8 +468,46 @@ private:
 
 }  // namespace
 
+// As it was, without its operations.
+Graph emptied(const Graph& graph) {
+    Graph result = graph;
+    result.operations.clear();
+    return result;
+}
+
 Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes, bool rescale) {
-    return Sharder(graph, operation, boxes, rescale).run(graph, operation);
+    const Cut cut{.boxes = boxes, .places = {}, .rescale = rescale};
+    Graph made = emptied(graph);
+    Assembler assembler(made);
+    Sharding result;
+    for (size_t i = 0; i < graph.operations.size(); ++i) {
+        if (OperationId(i) != operation) {
+            assembler.add_as_it_is(graph.operations[i], PlaceId(0));
+            continue;
+        }
+        auto sharded = Sharder(assembler, graph.operations[i], cut).run();
+        if (!sharded) return sharded;
+        result = std::move(*sharded);
+    }
+    for (TensorId& output : made.outputs) output = assembler.whole(output, PlaceId(0));
+    result.graph = std::move(made);
+    return result;
+}
+
+Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, const std::vector<PlaceId>& readers) {
+    PlacedGraph placed{.graph = emptied(graph)};
+    Assembler assembler(placed.graph);
+    for (size_t i = 0; i < graph.operations.size(); ++i) {
+        auto sharded = Sharder(assembler, graph.operations[i], cuts[i]).run();
+        if (!sharded) return fail(std::move(sharded.error()));
+    }
+    for (PlaceId reader : readers) {
+        auto& outputs = placed.outputs.emplace_back();
+        for (TensorId output : graph.outputs) outputs.push_back(assembler.whole(output, reader));
+    }
+    placed.places = assembler.places();
+    placed.slices = assembler.slices();
+    return placed;
 }
 
 }  // namespace heddle::sharding

@@ -20,7 +20,8 @@ namespace heddle::sharding {
 inline constexpr size_t most_shards = 4'096;
 
 struct Application {
-    size_t shard = 0;   // the number of the box; work that several boxes share is the first one's
+    size_t shard = 0;  // the number of the box; work that several boxes share is the first one's
+    PlaceId place;
     int32_t round = 0;  // of partial results; results come after the last
     size_t stage = 0;   // applications that are combined, or are results, together; ascending
     std::string part;   // "max over k", or "result"
@@ -65,5 +66,28 @@ Result<std::vector<Box>> boxes_by(const Operation& operation, const std::vector<
 // `rescale`: a sum of exp(a - m) * b is computed in the same round as its maximum m, by each part's own maximum, and
 // rescaled when it is combined.
 Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes, bool rescale = false);
+
+// How an operation is cut, and where its parts are computed.
+struct Cut {
+    std::vector<Box> boxes;                    // as of `shard`
+    std::vector<std::vector<PlaceId>> places;  // of each box; several: each of them computes it. Empty: place 0, all
+    bool rescale = false;
+    // So many bytes go over a link while the first of a message is on its way: partial results that are not much larger are
+    // sent whole to all that read the result, larger ones in shares.
+    double round_bytes = 0;
+};
+
+// A graph whose operations are at places: it means the same, and what an operation reads that another place has made is
+// to be sent there.
+struct PlacedGraph {
+    Graph graph;
+    std::vector<PlaceId> places = {};                         // by OperationId
+    std::map<TensorId, Assembler::Slice> slices = {};         // boxes of inputs and constants
+    std::vector<std::vector<TensorId>> outputs = {};          // by reader: what its graph's outputs are there
+};
+
+// All operations cut, one Cut each. Inputs and constants are at all places; each of `readers` gets all outputs.
+// Codes: those of `shard`.
+Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, const std::vector<PlaceId>& readers);
 
 }  // namespace heddle::sharding

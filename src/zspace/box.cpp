@@ -74,6 +74,24 @@ Box hull(const Box& a, const Box& b) {
     return result;
 }
 
+std::vector<Box> difference(const Box& a, const Box& b) {
+    std::vector<Box> parts;
+    Box rest = a;
+    for (size_t d = 0; d < a.rank() && !rest.is_empty(); d++) {
+        if (rest.start[d] < b.start[d]) {
+            parts.push_back(rest);
+            parts.back().end[d] = b.start[d];
+        }
+        if (b.end[d] < rest.end[d]) {
+            parts.push_back(rest);
+            parts.back().start[d] = b.end[d];
+        }
+        rest.start[d] = b.start[d];
+        rest.end[d] = b.end[d];
+    }
+    return parts;
+}
+
 std::string text(const Box& box) {
     std::string dimensions;
     for (size_t d = 0; d < box.rank(); d++)

@@ -34,6 +34,7 @@ bool contains(const Box& outer, const Box& inner);  // an empty box is in every 
 bool overlap(const Box& a, const Box& b);           // they share a point, if none of them is empty
 Box intersection(const Box& a, const Box& b);       // may be empty
 Box hull(const Box& a, const Box& b);               // of an empty one: the other
+std::vector<Box> difference(const Box& a, const Box& b);  // disjoint boxes: of `a` what is not in `b`, which lies in it
 std::string text(const Box& box);                   // "[0:10, 5:8]"
 
 // Two of the boxes, none of them empty, that share a point: a sweep along the dimension in which they differ most.
