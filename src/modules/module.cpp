@@ -119,10 +119,17 @@ public:
 
     Function build() {
         for (TensorId t : graph_.inputs) function_.parameters.push_back(value(t, placement_.tensors[t]));
+        for (MemoryId other : placement_.others)
+            for (TensorId t : graph_.inputs) function_.parameters.push_back(value(t, other));
         const auto parts = Partition(graph_, placement_).parts();
         find_results(parts);
         for (size_t p = 0; p < parts.size(); p++) add_part(parts[p], wanted_[p]);
-        for (TensorId t : graph_.outputs) function_.results.push_back(result(t));
+        if (placement_.results.empty())
+            for (TensorId t : graph_.outputs) function_.results.push_back(result(t));
+        for (size_t caller = 0; caller < placement_.results.size(); caller++) {
+            const MemoryId memory = caller == 0 ? placement_.caller : placement_.others[caller - 1];
+            for (TensorId t : placement_.results[caller]) function_.results.push_back(result_in(t, memory));
+        }
         return std::move(function_);
     }
 
@@ -161,6 +168,14 @@ private:
         // An annotated output stays where it is.
         const bool copied = routes_.contains({t, placement_.caller});
         return brought(t, copied ? placement_.caller : placement_.tensors[t]);
+    }
+
+    // Of a constant each caller has its own.
+    ValueId result_in(TensorId t, MemoryId memory) {
+        if (!is_constant(t)) return brought(t, memory);
+        const ValueId id = value(t, memory);
+        function_.values[id].constant = graph_.tensor(t).constant;
+        return id;
     }
 
     // What of each part others need.

@@ -33,6 +33,8 @@ struct Step {
         compute,  // `graph`, whose inputs and outputs these are, in order
         call,     // `callee`, whose parameters and results these are, in order
         copy,     // one value from memory to memory
+        send,     // values to another process, as one message
+        receive,  // values from another process
     };
     Kind kind = Kind::compute;
     std::vector<ValueId> inputs, outputs;
@@ -44,6 +46,7 @@ struct Step {
     // that the host function's parameters name. A row of sizes for each result.
     std::vector<std::vector<Size>> extents = {};
     std::vector<MemoryId> route = {};  // copy
+    int32_t process = -1;              // send and receive: the other one
 };
 
 struct Function {

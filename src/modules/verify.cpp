@@ -108,7 +108,18 @@ private:
         case Step::Kind::compute: check_compute(function, step); break;
         case Step::Kind::call: check_call(function, step); break;
         case Step::Kind::copy: check_copy(function, step); break;
+        case Step::Kind::send:
+        case Step::Kind::receive: check_message(function, step); break;
         }
+    }
+
+    void check_message(const Function& function, const Step& step) {
+        const bool sends = step.kind == Step::Kind::send;
+        const auto& values = sends ? step.inputs : step.outputs;
+        if (step.process < 0 || values.empty() || !(sends ? step.outputs : step.inputs).empty())
+            wrong(function, "a message without a process or values");
+        for (ValueId v : values)
+            if (function.value(v).memory == no_id) wrong(function, "a message of a value without a memory");
     }
 
     void check_compute(const Function& function, const Step& step) {

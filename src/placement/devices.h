@@ -26,6 +26,7 @@ inline constexpr double assumed_link_latency = 10e-6;
 // in common.
 struct Memory {
     std::string machine;  // of a cluster, whose virtual ids are its own; else empty
+    int32_t process = 0;
     std::string device;   // the first device that has it
     std::string kind;
     int id = 0;  // the virtual device's, in its kind
@@ -38,6 +39,7 @@ struct Device {
     std::string name;  // unique; in a cluster MACHINE/DEVICE
     std::shared_ptr<const Target> target;
     int id = 0;
+    int32_t process = 0;             // whose it is: of one program several processes may run their parts
     DeviceId host = no_id;           // launches its kernels; none: it runs code itself
     std::vector<MemoryId> memories;  // the first where none is named; those of its host, of a library
 };

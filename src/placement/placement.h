@@ -40,7 +40,10 @@ struct Placement {
     std::vector<Location> operations;  // by OperationId
     std::vector<MemoryId> tensors;     // by TensorId: where it is made or comes from; nothing copies what nothing reads
     MemoryId caller = no_id;           // where inputs come from and outputs go to that are not annotated
-    std::vector<Copy> copies;          // by tensor, then memory
+    std::vector<MemoryId> others = {};  // further callers: each gives all inputs in this memory of its own
+    std::vector<Copy> copies;           // by tensor, then memory
+    // What each caller gets, those of `others` behind the first one's; empty: the first gets the graph's outputs.
+    std::vector<std::vector<TensorId>> results = {};
     std::vector<Decision> decisions;   // by OperationId
     double compute_seconds = 0, copy_seconds = 0;  // modelled, of a run, one after the other
     std::vector<int64_t> peak_bytes;               // by MemoryId: constants, and what lives at once, before fusion

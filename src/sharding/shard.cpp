@@ -505,6 +505,11 @@ Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, cons
         auto& outputs = placed.outputs.emplace_back();
         for (TensorId output : graph.outputs) outputs.push_back(assembler.whole(output, reader));
     }
+    std::set<TensorId> read;
+    placed.graph.outputs.clear();
+    for (const auto& outputs : placed.outputs)
+        for (TensorId output : outputs)
+            if (read.insert(output).second) placed.graph.outputs.push_back(output);
     placed.places = assembler.places();
     placed.slices = assembler.slices();
     return placed;

@@ -78,7 +78,7 @@ struct Cut {
 };
 
 // A graph whose operations are at places: it means the same, and what an operation reads that another place has made is
-// to be sent there.
+// to be sent there. Its outputs are all that readers get.
 struct PlacedGraph {
     Graph graph;
     std::vector<PlaceId> places = {};                         // by OperationId
