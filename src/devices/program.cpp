@@ -145,14 +145,18 @@ Result<void> Program::check_arguments(const std::vector<DeviceTensor>& arguments
     return {};
 }
 
-Result<std::vector<DeviceTensor>> Program::run(const std::vector<DeviceTensor>& arguments, RunReport* report) {
+Result<std::vector<DeviceTensor>> Program::run(const std::vector<DeviceTensor>& arguments, RunReport* report,
+                                               transport::Transport* transport) {
     MemoryId taken = no_id;
     if (auto fine = check_arguments(arguments, taken); !fine) return fail(std::move(fine.error()));
     Values values;
     for (const DeviceTensor& argument : arguments) values.push_back(argument.data);
     RunReport ignored;
-    auto results = run_function(entry_, std::move(values), taken, report ? report : &ignored);
-    if (!results) return fail(std::move(results.error()));
+    auto results = run_function(entry_, std::move(values), taken, report ? report : &ignored, transport);
+    if (!results) {
+        if (transport) transport->fail(results.error());
+        return fail(std::move(results.error()));
+    }
     std::vector<DeviceTensor> list;
     for (size_t i = 0; i < results->size(); i++) {
         const MemoryId own = entry().value(entry().results[i]).memory;
@@ -164,8 +168,13 @@ Result<std::vector<DeviceTensor>> Program::run(const std::vector<DeviceTensor>& 
 // One call of a function: its values, as long as a later step needs them.
 class Program::Frame {
 public:
-    Frame(Program& program, FunctionId id, MemoryId taken, RunReport& report)
-        : program_(program), id_(id), function_(program.module_.function(id)), taken_(taken), report_(report) {}
+    Frame(Program& program, FunctionId id, MemoryId taken, RunReport& report, transport::Transport* transport)
+        : program_(program),
+          id_(id),
+          function_(program.module_.function(id)),
+          taken_(taken),
+          report_(report),
+          transport_(transport) {}
 
     Result<Values> run(Values arguments) {
         values_.resize(function_.values.size());
@@ -175,6 +184,7 @@ public:
         for (size_t i = 0; i < arguments.size(); i++) values_[function_.parameters[i]] = std::move(arguments[i]);
         find_last_uses();
         for (size_t s = 0; s < function_.steps.size(); s++) {
+            if (auto ready = expect_ahead(s); !ready) return fail(std::move(ready.error()));
             const auto begin = std::chrono::steady_clock::now();
             const size_t line = report_.lines.size();
             if (auto done = step(s); !done) return fail(std::move(done.error()));
@@ -183,6 +193,9 @@ public:
             for (size_t v = 0; v < values_.size(); v++) {
                 if (last_use_[v] == static_cast<int64_t>(s)) values_[v] = TensorData();
             }
+        }
+        if (!sent_.empty()) {
+            if (auto done = transport_->finish(); !done) return fail(std::move(done.error()));
         }
         Values results;
         for (ValueId v : function_.results) results.push_back(values_[v]);
@@ -206,6 +219,8 @@ private:
         case Step::Kind::compute: return compute(s, step);
         case Step::Kind::call: return call(step);
         case Step::Kind::copy: return copy(step);
+        case Step::Kind::send: return send(step);
+        case Step::Kind::receive: return receive(step);
         }
         return {};
     }
@@ -223,14 +238,21 @@ private:
         return own != no_id ? own : program_.system().default_location(function_.device).memory;
     }
 
-    Result<void> compute(size_t s, const Step& step) {
-        report_.lines.push_back({"compute " + function_.name});
+    Result<Values> made_for(const Step& step) {
         Values outputs;
         for (ValueId v : step.outputs) {
             auto memory = program_.allocate(function_.value(v).type, memory_of(v));
             if (!memory) return fail(std::move(memory.error()));
             outputs.push_back(std::move(*memory));
         }
+        return outputs;
+    }
+
+    Result<void> compute(size_t s, const Step& step) {
+        report_.lines.push_back({"compute " + function_.name});
+        auto made = made_for(step);
+        if (!made) return fail(std::move(made.error()));
+        Values outputs = std::move(*made);
         const CompiledFunction& compiled = *program_.compiled_.at({id_, s});
         if (const plan::Plan* plan = compiled.plan())
             report_.kernel_launches += plan->launches() + plan->layout_launches();
@@ -248,7 +270,7 @@ private:
         MemoryId memory = taken_;
         for (ValueId v : step.inputs) memory = memory == no_id ? memory_of(v) : memory;
         for (ValueId v : step.outputs) memory = memory == no_id ? memory_of(v) : memory;
-        auto results = program_.run_function(step.callee, inputs_of(step), memory, &report_);
+        auto results = program_.run_function(step.callee, inputs_of(step), memory, &report_, transport_);
         if (!results) return fail(std::move(results.error()));
         for (size_t i = 0; i < results->size(); i++) values_[step.outputs[i]] = std::move((*results)[i]);
         return {};
@@ -271,6 +293,48 @@ private:
         return {};
     }
 
+    // Memory for what is received before the step and before the next one that computes, so that it arrives while this
+    // one runs.
+    Result<void> expect_ahead(size_t step) {
+        for (int computing = 0; expected_ < function_.steps.size(); expected_++) {
+            const Step& next = function_.steps[expected_];
+            if (expected_ >= step && next.kind != Step::Kind::receive && next.kind != Step::Kind::send && ++computing > 1)
+                break;
+            if (next.kind != Step::Kind::receive) continue;
+            auto made = made_for(next);
+            if (!made) return fail(std::move(made.error()));
+            for (size_t i = 0; i < made->size(); i++) values_[next.outputs[i]] = std::move((*made)[i]);
+            if (auto done = transport_->expect(next.process, parts(next.outputs)); !done) return done;
+        }
+        return {};
+    }
+
+    // The memory of values that make one message.
+    const std::vector<std::span<std::byte>>& parts(const std::vector<ValueId>& values) {
+        parts_.clear();
+        for (ValueId v : values) {
+            // What is sent is only read.
+            auto* data = const_cast<std::byte*>(static_cast<const std::byte*>(values_[v].data()));
+            parts_.emplace_back(data, static_cast<size_t>(values_[v].byte_size()));
+        }
+        return parts_;
+    }
+
+    Result<void> send(const Step& step) {
+        for (ValueId v : step.inputs) sent_.push_back(values_[v]);  // it stays until all of it has left
+        int64_t bytes = 0;
+        for (const auto& part : parts(step.inputs)) bytes += static_cast<int64_t>(part.size());
+        report_.lines.push_back({fmt::format("send to process {}", step.process), 0, bytes});
+        report_.messages++;
+        report_.sent_bytes += bytes;
+        return transport_->send(step.process, parts_);
+    }
+
+    Result<void> receive(const Step& step) {
+        report_.lines.push_back({fmt::format("receive from process {}", step.process)});
+        return transport_->await(step.process);
+    }
+
     Program& program_;
     const FunctionId id_;
     const Function& function_;
@@ -278,11 +342,15 @@ private:
     RunReport& report_;
     Values values_;
     std::vector<int64_t> last_use_;  // by value: a step; below zero: it stays
+    transport::Transport* const transport_;  // null: there is one process
+    size_t expected_ = 0;                    // receives before this step have memory
+    Values sent_;
+    std::vector<std::span<std::byte>> parts_;
 };
 
 Result<Program::Values> Program::run_function(FunctionId function, Values arguments, MemoryId taken,
-                                              RunReport* report) {
-    return Frame(*this, function, taken, *report).run(std::move(arguments));
+                                              RunReport* report, transport::Transport* transport) {
+    return Frame(*this, function, taken, *report, transport).run(std::move(arguments));
 }
 
 }  // namespace heddle::devices

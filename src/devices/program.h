@@ -10,6 +10,7 @@
 #include "devices/binding.h"
 #include "devices/scope_memory.h"
 #include "modules/module.h"
+#include "transport/transport.h"
 
 namespace heddle::devices {
 
@@ -24,12 +25,13 @@ struct RunReport {
     struct Line {
         std::string what;  // "launch main@gpu0", "copy x to gpu0", "compute main"
         double seconds = 0;
-        int64_t bytes = 0;  // of a copy
+        int64_t bytes = 0;  // of a copy or a message
     };
     std::vector<Line> lines;
     int64_t launches = 0;         // of functions on other devices than the host
     int64_t kernel_launches = 0;  // by the plans of all functions that ran
     int64_t copies = 0, copied_bytes = 0;
+    int64_t messages = 0, sent_bytes = 0;  // to other processes
 };
 
 class Program {
@@ -51,8 +53,10 @@ public:
     // One argument a parameter of the entry, in order. Each lies where its parameter does. A program all of whose values
     // lie in one memory takes the device from its arguments instead: any one of that kind, and all of them on the same.
     // Codes: devices.argument (it lies elsewhere; the parameter's name is said), runtime.input_count and the others of
-    // runtime::check_inputs, devices.out_of_memory, what functions give.
-    Result<std::vector<DeviceTensor>> run(const std::vector<DeviceTensor>& arguments, RunReport* report = nullptr);
+    // runtime::check_inputs, devices.out_of_memory, what functions give. One of several processes (modules/processes.h)
+    // runs with its end of their transport: codes of transport.h; where it fails itself, it tells the others.
+    Result<std::vector<DeviceTensor>> run(const std::vector<DeviceTensor>& arguments, RunReport* report = nullptr,
+                                          transport::Transport* transport = nullptr);
 
     // Bytes in use there, and the most that were.
     const ScopeMemory& memory(placement::MemoryId memory) const { return *memories_[memory]; }
@@ -64,7 +68,7 @@ private:
     Result<void> compile(const Inventory& inventory, const Binding& binding);
     Result<void> check_arguments(const std::vector<DeviceTensor>& arguments, placement::MemoryId& taken) const;
     Result<Values> run_function(modules::FunctionId function, Values arguments, placement::MemoryId taken,
-                                RunReport* report);
+                                RunReport* report, transport::Transport* transport);
     Result<TensorData> allocate(const TensorType& type, placement::MemoryId memory);
     Result<TensorData> copied(const TensorData& data, placement::MemoryId memory);
 

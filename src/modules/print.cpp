@@ -73,7 +73,10 @@ private:
     }
 
     std::string text_of(const Function& function, const Step& step) const {
+        if (step.kind == Step::Kind::send)
+            return fmt::format("send {} to process {}", values(function, step.inputs), step.process);
         std::string text = values(function, step.outputs) + " = ";
+        if (step.kind == Step::Kind::receive) return text + fmt::format("receive from process {}", step.process);
         if (step.kind == Step::Kind::copy) {
             text += fmt::format("copy {}", values(function, step.inputs));
             for (size_t i = 1; i < step.route.size(); i++)
@@ -112,6 +115,9 @@ Json step_json(const Module& module, const Function& function, const Step& step)
     if (step.kind == Step::Kind::copy) {
         json["kind"] = "copy";
         for (MemoryId memory : step.route) json["route"].push_back(module.system->memory(memory).text());
+    } else if (step.kind == Step::Kind::send || step.kind == Step::Kind::receive) {
+        json["kind"] = step.kind == Step::Kind::send ? "send" : "receive";
+        json["process"] = step.process;
     } else if (step.kind == Step::Kind::call) {
         json["kind"] = step.extents.empty() ? "call" : "launch";
         json["function"] = module.function(step.callee).name;
