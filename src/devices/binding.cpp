@@ -151,8 +151,12 @@ private:
 }  // namespace
 
 Inventory inventory_of_this_machine(int threads, std::shared_ptr<cache::Folder> folder) {
+    return inventory_of_this_machine(threads, inference::make_kernel_cache(std::move(folder)));
+}
+
+Inventory inventory_of_this_machine(int threads, std::shared_ptr<runtime::KernelCache> kernels) {
     Inventory inventory;
-    const auto engine = inference::make_engine(threads, inference::make_kernel_cache(std::move(folder)));
+    const auto engine = inference::make_engine(threads, std::move(kernels));
     const auto features = features_of(engine->target);
     const std::string& arch = engine->target.arch;
     const int64_t bytes = memory_of_this_machine();

@@ -37,6 +37,8 @@ struct Inventory {
 // This machine: "cpu" by LLVM, with what is in `folder` (null: nothing); "reference"; and, where there is a C compiler,
 // "c" and the library "cc".
 Inventory inventory_of_this_machine(int threads, std::shared_ptr<cache::Folder> folder = nullptr);
+// With kernels that others have, too.
+Inventory inventory_of_this_machine(int threads, std::shared_ptr<runtime::KernelCache> kernels);
 
 // By DeviceId: which of the inventory's devices it is, by index; of a library, which of its libraries.
 struct Binding {

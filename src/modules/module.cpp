@@ -68,6 +68,7 @@ public:
     std::vector<Part> parts() const {
         std::map<std::pair<int, Location>, Part> parts;
         for (size_t o = 0; o < level_.size(); o++) {
+            if (!placement_.slices.empty() && placement_.slices[o]) continue;
             const Location& at = placement_.operations[o];
             Part& part = parts[{level_[o], at}];
             part.level = level_[o];
@@ -184,9 +185,13 @@ private:
         for (size_t p = 0; p < parts.size(); p++) {
             for (OperationId o : parts[p].operations) part_of[o] = static_cast<int>(p);
         }
-        std::vector<int> made_by(graph_.tensors.size(), -1);
+        std::vector<int> made_by(graph_.tensors.size(), -1);  // none of what each part slices for itself
         for (size_t o = 0; o < graph_.operations.size(); o++) {
             for (TensorId t : graph_.operations[o].outputs) made_by[t] = part_of[o];
+        }
+        slices_.assign(graph_.tensors.size(), no_id);
+        for (size_t o = 0; o < placement_.slices.size(); o++) {
+            if (placement_.slices[o]) slices_[graph_.operations[o].outputs[0]] = OperationId(o);
         }
         wanted_.resize(parts.size());
         for (size_t o = 0; o < graph_.operations.size(); o++) {
@@ -197,6 +202,14 @@ private:
         for (TensorId t : graph_.outputs) {
             if (made_by[t] >= 0) wanted_[static_cast<size_t>(made_by[t])].insert(t);
         }
+    }
+
+    std::vector<OperationId> with_slices(const std::vector<OperationId>& operations) const {
+        std::set<OperationId> all(operations.begin(), operations.end());
+        for (OperationId o : operations)
+            for (TensorId t : graph_.operation(o).inputs)
+                if (slices_[t] != no_id) all.insert(slices_[t]);
+        return {all.begin(), all.end()};
     }
 
     void add_part(const Part& part, const std::set<TensorId>& wanted) {
@@ -211,10 +224,11 @@ private:
             graph->tensors.push_back(std::move(tensor));
             return inner[t] = last_id<TensorId>(graph->tensors);
         };
+        const std::vector<OperationId> operations = with_slices(part.operations);
         std::set<TensorId> made;
-        for (OperationId o : part.operations)
+        for (OperationId o : operations)
             made.insert(graph_.operation(o).outputs.begin(), graph_.operation(o).outputs.end());
-        for (OperationId o : part.operations) {
+        for (OperationId o : operations) {
             Operation operation = graph_.operation(o);
             for (TensorId& t : operation.inputs) {
                 const bool known = inner.contains(t);
@@ -246,6 +260,7 @@ private:
     std::map<std::pair<TensorId, MemoryId>, std::vector<MemoryId>> routes_;
     std::map<std::pair<TensorId, MemoryId>, ValueId> values_;
     std::vector<std::set<TensorId>> wanted_;  // by part
+    std::vector<OperationId> slices_;         // by tensor: which operation slices it
 };
 
 }  // namespace

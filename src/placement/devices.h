@@ -26,12 +26,12 @@ inline constexpr double assumed_link_latency = 10e-6;
 // in common.
 struct Memory {
     std::string machine;  // of a cluster, whose virtual ids are its own; else empty
-    int32_t process = 0;
     std::string device;   // the first device that has it
     std::string kind;
     int id = 0;  // the virtual device's, in its kind
     std::string scope;
-    int64_t bytes = 0;  // that it holds; 0: not known
+    int64_t bytes = 0;        // that it holds; 0: not known
+    int32_t process = 0;      // whose it is
     std::string text() const { return scope == "global" ? device : device + ":" + scope; }
 };
 
@@ -39,9 +39,9 @@ struct Device {
     std::string name;  // unique; in a cluster MACHINE/DEVICE
     std::shared_ptr<const Target> target;
     int id = 0;
-    int32_t process = 0;             // whose it is: of one program several processes may run their parts
     DeviceId host = no_id;           // launches its kernels; none: it runs code itself
     std::vector<MemoryId> memories;  // the first where none is named; those of its host, of a library
+    int32_t process = 0;             // of one program several processes may run their parts
 };
 
 // Where an operation runs, and where all that it reads and makes lies.

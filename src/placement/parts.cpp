@@ -11,13 +11,13 @@ System system_of_processes(const Target& device, int32_t processes, double bandw
     const auto target = std::make_shared<const Target>(device);
     for (int32_t p = 0; p < processes; p++) {
         const std::string name = fmt::format("place{}", p);
-        system.devices.push_back({.name = name, .target = target, .process = p, .memories = {MemoryId(p)}});
+        system.devices.push_back({.name = name, .target = target, .memories = {MemoryId(p)}, .process = p});
         system.memories.push_back({.machine = name,
-                                   .process = p,
                                    .device = name,
                                    .kind = device.kind,
                                    .scope = "global",
-                                   .bytes = device.memory_bytes});
+                                   .bytes = device.memory_bytes,
+                                   .process = p});
         for (int32_t q = 0; q < processes; q++)
             if (q != p) system.links.push_back({MemoryId(p), MemoryId(q), bandwidth, latency});
     }
@@ -30,16 +30,18 @@ Placement placement_of(const sharding::PlacedGraph& parts, const System& system,
     const Graph& graph = parts.graph;
     const auto location = [&](sharding::PlaceId place) { return system.default_location(DeviceId(place.number())); };
     Placement placement;
-    placement.caller = location(readers.front()).memory;
-    for (const sharding::PlaceId reader : readers) {
-        if (reader != readers.front()) placement.others.push_back(location(reader).memory);
-    }
-    placement.results = parts.outputs;
+    placement.caller = location(sharding::PlaceId(0)).memory;
+    placement.results.resize(system.devices.size());
+    for (size_t p = 1; p < system.devices.size(); p++)
+        placement.others.push_back(location(sharding::PlaceId(p)).memory);
+    for (size_t r = 0; r < readers.size(); r++) placement.results[readers[r]] = parts.outputs[r];
     placement.tensors.assign(graph.tensors.size(), placement.caller);
     for (size_t o = 0; o < graph.operations.size(); o++) {
         placement.operations.push_back(location(parts.places[o]));
         for (TensorId t : graph.operations[o].outputs) placement.tensors[t] = placement.operations.back().memory;
     }
+    placement.slices.assign(graph.operations.size(), false);
+    for (const auto& [tensor, slice] : parts.slices) placement.slices[graph.tensor(tensor).producer] = true;
     std::set<std::pair<TensorId, MemoryId>> copied;
     const auto read = [&](TensorId t, MemoryId memory) {
         const bool made = graph.tensor(t).producer != no_id;

@@ -40,6 +40,8 @@ struct Placement {
     std::vector<Location> operations;  // by OperationId
     std::vector<MemoryId> tensors;     // by TensorId: where it is made or comes from; nothing copies what nothing reads
     MemoryId caller = no_id;           // where inputs come from and outputs go to that are not annotated
+    // Which operations only take boxes of inputs and constants: each step that reads one has it for itself. Empty: none.
+    std::vector<bool> slices = {};
     std::vector<MemoryId> others = {};  // further callers: each gives all inputs in this memory of its own
     std::vector<Copy> copies;           // by tensor, then memory
     // What each caller gets, those of `others` behind the first one's; empty: the first gets the graph's outputs.

@@ -99,7 +99,7 @@ void Assembler::add_as_it_is(Operation operation, PlaceId place) {
 
 // It lies in the tensor itself.
 void Assembler::add_piece(TensorId tensor, Box box, PlaceId place) {
-    pieces_[tensor].push_back({std::move(box), place, tensor, Corner(graph_.tensor(tensor).type.shape.size(), 0)});
+    pieces_.add(tensor, {std::move(box), place, tensor, Corner(graph_.tensor(tensor).type.shape.size(), 0)});
 }
 
 OperationId Assembler::add(Work work, PlaceId place) {
@@ -173,17 +173,26 @@ TensorId Assembler::part_of(const Piece& piece, TensorId tensor, const Box& box)
 }
 
 Assembler::Local Assembler::local(TensorId tensor, const Box& box, PlaceId place) {
-    if (!given_.contains(tensor)) {
-        for (const Piece& piece : pieces_[tensor])
-            if (piece.place == place && contains(piece.box, box)) return {piece.own, piece.origin};
-    }
-    return {exactly(tensor, box, place), box.start};
+    read_at(tensor, box, place);
+    const Piece* piece = given_.contains(tensor) ? nullptr : pieces_.holding(tensor, box, place);
+    if (piece) return {piece->own, piece->origin};
+    return {only(tensor, box, place), box.start};
 }
 
 TensorId Assembler::exactly(TensorId tensor, const Box& box, PlaceId place) {
-    std::vector<Piece>& pieces = pieces_[tensor];
-    for (const Piece& piece : pieces)
-        if (piece.place == place && piece.box == box && piece.origin == box.start) return piece.own;
+    read_at(tensor, box, place);
+    return only(tensor, box, place);
+}
+
+// All of some work's reads come before what it makes.
+void Assembler::read_at(TensorId tensor, const Box& box, PlaceId place) {
+    if (touched_.empty() || touched_.back().place != place || !touched_.back().makes.empty())
+        touched_.push_back({place, {}, {}});
+    touched_.back().reads.emplace_back(tensor, box);
+}
+
+TensorId Assembler::only(TensorId tensor, const Box& box, PlaceId place) {
+    if (const Piece* piece = pieces_.exactly(tensor, box, place)) return piece->own;
     TensorId own;
     if (given_.contains(tensor)) {
         if (box == Box::whole(graph_.tensor(tensor).type.shape)) return tensor;
@@ -193,38 +202,15 @@ TensorId Assembler::exactly(TensorId tensor, const Box& box, PlaceId place) {
     } else {
         own = gathered(tensor, box, place);
     }
-    pieces.push_back({box, place, own, box.start});
+    pieces_.add(tensor, {box, place, own, box.start});
     return own;
 }
 
-// Of what lies at the place first, then from the nearest ones.
-std::vector<std::pair<Assembler::Piece, Box>> Assembler::found(TensorId tensor, const Box& box, PlaceId place) {
-    std::vector<Piece> near = pieces_[tensor];
-    std::ranges::stable_sort(near, {}, [&](const Piece& piece) { return std::abs(piece.place - place); });
-    std::vector<std::pair<Piece, Box>> parts;
-    std::vector<Box> missing = {box};
-    for (const Piece& piece : near) {
-        std::vector<Box> left;
-        for (const Box& wanted : missing) {
-            const Box common = intersection(piece.box, wanted);
-            if (common.is_empty() && !(box.is_empty() && parts.empty())) {
-                left.push_back(wanted);
-                continue;
-            }
-            parts.emplace_back(piece, common);
-            std::ranges::copy(difference(wanted, common), std::back_inserter(left));
-        }
-        missing = std::move(left);
-        if (missing.empty()) break;
-    }
-    return parts;
-}
-
 TensorId Assembler::gathered(TensorId tensor, const Box& box, PlaceId place) {
-    const auto parts = found(tensor, box, place);
+    const auto parts = pieces_.sources(tensor, box, place);
     const auto brought = [&](const Piece& piece, const Box& part) {
         const TensorId own = part_of(piece, tensor, part);
-        if (piece.place != place) pieces_[tensor].push_back({part, place, own, part.start});
+        if (piece.place != place) pieces_.add(tensor, {part, place, own, part.start});
         return own;
     };
     if (parts.size() == 1 && parts[0].second == box) return brought(parts[0].first, box);
@@ -250,7 +236,9 @@ TensorId Assembler::whole(TensorId tensor, PlaceId place) {
 // The tensor that a place makes of this box.
 TensorId Assembler::made(TensorId tensor, const Box& box, PlaceId place) {
     const TensorId own = target_of(tensor, box);
-    pieces_[tensor].push_back({box, place, own, box.start});
+    if (touched_.empty() || touched_.back().place != place) touched_.push_back({place, {}, {}});
+    touched_.back().makes.emplace_back(tensor, box);
+    pieces_.add(tensor, {box, place, own, box.start});
     return own;
 }
 

@@ -10,12 +10,10 @@
 
 #include "graph/graph.h"
 #include "sharding/body_copy.h"
+#include "sharding/pieces.h"
 #include "sharding/regions.h"
-#include "support/strong_id.h"
 
 namespace heddle::sharding {
-
-using PlaceId = StrongId<struct PlaceTag>;  // of those that run a program together, counted from zero
 
 // What one application touches of a tensor.
 struct Region {
@@ -35,6 +33,12 @@ struct Work {
 struct Placed {
     OperationId operation = no_id;
     std::vector<Region> inputs, outputs;
+};
+
+// What some work at a place reads and makes of the program's tensors, in the order of the work.
+struct Touched {
+    PlaceId place;
+    std::vector<std::pair<TensorId, Box>> reads, makes;
 };
 
 class Assembler {
@@ -60,6 +64,7 @@ public:
     void locate(PlaceId place) { places_.resize(graph_.operations.size(), place); }
 
     Graph& graph() { return graph_; }
+    const std::vector<Touched>& touched() const { return touched_; }
     const std::vector<PlaceId>& places() const { return places_; }  // by OperationId
     // Tensors that are no more than a box of an input or a constant, which no operation makes.
     struct Slice {
@@ -69,13 +74,6 @@ public:
     const std::map<TensorId, Slice>& slices() const { return slices_; }
 
 private:
-    // A box of a tensor of the program. Its element x is element x - origin of `own`.
-    struct Piece {
-        Box box;
-        PlaceId place;
-        TensorId own;
-        Corner origin;
-    };
     struct Local {
         TensorId own;
         Corner origin;
@@ -86,19 +84,22 @@ private:
     // A tensor of the place that holds the box, and nothing but the box.
     Local local(TensorId tensor, const Box& box, PlaceId place);
     TensorId exactly(TensorId tensor, const Box& box, PlaceId place);
+    TensorId only(TensorId tensor, const Box& box, PlaceId place);
     TensorId gathered(TensorId tensor, const Box& box, PlaceId place);
-    std::vector<std::pair<Piece, Box>> found(TensorId tensor, const Box& box, PlaceId place);
     TensorId part_of(const Piece& piece, TensorId tensor, const Box& box);
     TensorId target_of(TensorId tensor, const Box& box);
     TensorId named(TensorId tensor, const Box& box);
     void copy(const Box& box, const Local& from, const Local& to, PlaceId place);
 
+    void read_at(TensorId tensor, const Box& box, PlaceId place);
+
     Graph& graph_;
     std::vector<PlaceId> places_;
+    std::vector<Touched> touched_;
     std::set<std::string> names_;
     std::set<TensorId> given_;
     std::set<TensorId> taken_;  // tensors of the program whose number holds all of it at some place
-    std::map<TensorId, std::vector<Piece>> pieces_;
+    Pieces pieces_;
     std::map<std::pair<TensorId, Box>, TensorId> parts_;  // boxes of tensors that were sliced where they were made
     std::map<TensorId, Slice> slices_;
 };

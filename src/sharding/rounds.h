@@ -7,6 +7,7 @@
 
 #include "sharding/axes.h"
 #include "symbolic/body_nodes.h"
+#include "zspace/box.h"
 
 namespace heddle::sharding {
 

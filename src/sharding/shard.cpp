@@ -511,6 +511,7 @@ Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, cons
         for (TensorId output : outputs)
             if (read.insert(output).second) placed.graph.outputs.push_back(output);
     placed.places = assembler.places();
+    placed.touched = assembler.touched();
     placed.slices = assembler.slices();
     return placed;
 }

@@ -84,6 +84,7 @@ struct PlacedGraph {
     std::vector<PlaceId> places = {};                         // by OperationId
     std::map<TensorId, Assembler::Slice> slices = {};         // boxes of inputs and constants
     std::vector<std::vector<TensorId>> outputs = {};          // by reader: what its graph's outputs are there
+    std::vector<Touched> touched = {};                        // of the graph before, in order
 };
 
 // All operations cut, one Cut each. Inputs and constants are at all places; each of `readers` gets all outputs.

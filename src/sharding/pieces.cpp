@@ -1,0 +1,50 @@
+#include "sharding/pieces.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace heddle::sharding {
+
+const Piece* Pieces::holding(TensorId tensor, const Box& box, PlaceId place) const {
+    const auto known = pieces_.find(tensor);
+    if (known == pieces_.end()) return nullptr;
+    const auto piece = std::ranges::find_if(
+        known->second, [&](const Piece& own) { return own.place == place && contains(own.box, box); });
+    return piece == known->second.end() ? nullptr : &*piece;
+}
+
+const Piece* Pieces::exactly(TensorId tensor, const Box& box, PlaceId place) const {
+    const auto known = pieces_.find(tensor);
+    if (known == pieces_.end()) return nullptr;
+    const auto piece = std::ranges::find_if(known->second, [&](const Piece& own) {
+        return own.place == place && own.box == box && own.origin == box.start;
+    });
+    return piece == known->second.end() ? nullptr : &*piece;
+}
+
+std::vector<std::pair<Piece, Box>> Pieces::sources(TensorId tensor, const Box& box, PlaceId place) const {
+    const auto known = pieces_.find(tensor);
+    if (known == pieces_.end()) return {};
+    std::vector<Piece> near = known->second;
+    std::ranges::stable_sort(near, {}, [&](const Piece& piece) { return std::abs(piece.place - place); });
+    if (box.is_empty()) return {{near.front(), box}};
+    std::vector<std::pair<Piece, Box>> parts;
+    std::vector<Box> missing = {box};
+    for (const Piece& piece : near) {
+        std::vector<Box> left;
+        for (const Box& wanted : missing) {
+            const Box common = intersection(piece.box, wanted);
+            if (common.is_empty()) {
+                left.push_back(wanted);
+                continue;
+            }
+            parts.emplace_back(piece, common);
+            std::ranges::move(difference(wanted, common), std::back_inserter(left));
+        }
+        missing = std::move(left);
+        if (missing.empty()) break;
+    }
+    return parts;
+}
+
+}  // namespace heddle::sharding

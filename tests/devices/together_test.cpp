@@ -1,0 +1,88 @@
+// Operators and programs cut over several processes, run as threads: the values of the whole.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "devices/together.h"
+#include "evaluate/compare.h"
+#include "helpers/programs.h"
+#include "sharding/sharded.h"
+#include "modules/processes.h"
+#include "placement/parts.h"
+#include "sharding/shard.h"
+
+namespace heddle::devices {
+namespace {
+
+using sharding::PlaceId;
+
+// Axis `name` of all operations that have it in `places` parts; others on place 0.
+std::vector<sharding::Cut> cuts_by(const Graph& graph, const std::string& name, int64_t places) {
+    std::vector<sharding::Cut> cuts;
+    for (const Operation& operation : graph.operations) {
+        const auto axes = sharding::axes_of(graph, operation);
+        auto boxes = sharding::boxes_by(operation, axes, {{name, places}});
+        sharding::Cut& cut = cuts.emplace_back();
+        if (!boxes) boxes = sharding::boxes_by(operation, axes, {});
+        cut.boxes = *boxes;
+        for (size_t box = 0; box < cut.boxes.size(); box++) cut.places.push_back({PlaceId(box)});
+    }
+    return cuts;
+}
+
+void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, int32_t places, int64_t bytes = -1) {
+    std::vector<PlaceId> readers = {PlaceId(0)};
+    auto placed = sharding::place(graph, cuts, readers);
+    ASSERT_TRUE(placed) << render(placed.error());
+    const auto system = placement::system_of_processes(detect_host(), places, 1e10, 1e-6);
+    const auto placement = placement::placement_of(*placed, system, readers);
+    const auto mixed = modules::mixed_function("main", placed->graph, system, placement);
+    auto processes = modules::by_process(mixed, system, std::make_shared<Target>(detect_host()));
+    std::vector<modules::Module> split;
+    for (modules::Module& module : processes.modules) {
+        auto sound = modules::verify(module);
+        ASSERT_TRUE(sound) << render(sound.error());
+        split.push_back(*modules::split(module));
+    }
+    auto sound = modules::verify_messages(split);
+    ASSERT_TRUE(sound) << render(sound.error());
+    for (const auto& m : split) std::printf("%s", modules::print(m).c_str());
+    auto together = Together::load(std::move(split), 2, nullptr);
+    ASSERT_TRUE(together) << render(together.error());
+    std::mt19937 random(1);
+    const std::vector<TensorData> feeds = sharding::random_feeds(graph, random, 1, 3);
+    std::vector<std::vector<TensorData>> arguments(static_cast<size_t>(places), feeds);
+    std::vector<RunReport> reports;
+    for (size_t p = 0; p < arguments.size(); p++) arguments[p].resize((*together)->program(p).entry().parameters.size());
+    auto results = (*together)->run(arguments, &reports);
+    ASSERT_TRUE(results) << render(results.error());
+    auto whole = evaluate_graph_bounded(graph, feeds);
+    ASSERT_TRUE(whole);
+    for (size_t i = 0; i < graph.outputs.size(); i++) {
+        auto comparison = compare_bounded((*results)[0][i].reals(), (*whole)[static_cast<size_t>(graph.outputs[i])]);
+        EXPECT_TRUE(comparison.equal) << comparison.text();
+    }
+    int64_t sent = 0;
+    for (const RunReport& report : reports) sent += report.sent_bytes;
+    if (bytes >= 0) {
+        EXPECT_EQ(sent, bytes);
+    }
+}
+
+TEST(Together, AProductByRows) {
+    const Graph graph = graph_of("y = matmul(x, w)", {input("x", {8, 6}), input("w", {6, 5})});
+    expect_whole(graph, cuts_by(graph, "in_row", 2), 2, 4 * 5 * 4);
+}
+
+TEST(Together, AProductByItsSum) {
+    const Graph graph = graph_of("y = matmul(x, w)", {input("x", {8, 6}), input("w", {6, 5})});
+    expect_whole(graph, cuts_by(graph, "k", 4), 4);
+}
+
+TEST(Together, Softmax) {
+    const Graph graph = graph_of("y = softmax(x, axis: 1); z = matmul(y, w)", {input("x", {8, 6}), input("w", {6, 5})});
+    expect_whole(graph, cuts_by(graph, "j", 2), 2);
+}
+
+}  // namespace
+}  // namespace heddle::devices
