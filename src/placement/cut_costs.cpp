@@ -78,7 +78,7 @@ Result<CutCost> cost_of_cut(const Graph& graph, OperationId operation, const sha
     const auto [own, numbers] = alone(graph, graph.operation(operation));
     auto placed = sharding::place(own, {cut}, {});
     if (!placed) return fail(std::move(placed.error()));
-    CutCost cost{.touched = std::move(placed->touched), .seconds = {}};
+    CutCost cost{.touched = std::move(placed->touched), .element_bytes = {}, .seconds = {}};
     const auto back = [&](TensorId t) {
         const auto number = static_cast<size_t>(t.number());
         return number < numbers.size() ? numbers[number] : TensorId(graph.tensors.size() + number - numbers.size());
@@ -87,6 +87,8 @@ Result<CutCost> cost_of_cut(const Graph& graph, OperationId operation, const sha
         for (auto& [tensor, box] : work.reads) tensor = back(tensor);
         for (auto& [tensor, box] : work.makes) tensor = back(tensor);
     }
+    for (size_t t = numbers.size(); t < placed->graph.tensors.size(); t++)
+        cost.element_bytes.push_back(bytes(placed->graph.tensors[t].type.dtype));
     cost.seconds.assign(system.devices.size(), 0);
     const auto work = work_of(placed->graph);
     for (size_t o = 0; o < work.size(); o++) {
@@ -106,45 +108,49 @@ Traffic::Traffic(const Graph& graph, size_t places)
     for (TensorId t : graph.inputs) given_[t] = true;
 }
 
-void Traffic::read(TensorId tensor, const Box& box, PlaceId place, Sent& sent) {
-    const auto number = static_cast<size_t>(tensor.number());
-    if (number < given_.size() && given_[number]) return;
-    const TensorId own = number < given_.size() ? tensor : fresh_.at(tensor);
-    if (pieces_.holding(own, box, place)) return;
-    const int64_t element = number < given_.size() ? bytes(graph_.tensor(tensor).type.dtype) : 4;
+void Traffic::read(TensorId own, int64_t element, const Box& box, PlaceId place, Sent& sent) {
+    const auto number = static_cast<size_t>(own.number());
+    if ((number < given_.size() && given_[number]) || pieces_.holding(own, box, place)) return;
     for (const auto& [piece, part] : pieces_.sources(own, box, place)) {
         if (piece.place == place) continue;
         const int64_t size = element * part.volume();
         sent.out[piece.place] += size;
         sent.in[place] += size;
         sent.bytes += size;
-        sent.messages++;
         pieces_.add(own, {part, place, no_id, part.start});
     }
     pieces_.add(own, {box, place, no_id, box.start});
 }
 
-Traffic::Sent Traffic::apply(const std::vector<Touched>& touched) {
+Traffic::Sent Traffic::apply(const CutCost& cut) {
     Sent sent{std::vector<int64_t>(places_), std::vector<int64_t>(places_)};
-    fresh_.clear();
-    std::map<TensorId, int32_t> ready;  // the round behind which what the operation makes for itself is there
-    for (const Touched& work : touched) {
+    const size_t known = given_.size();
+    const auto first = TensorId(next_);
+    next_ += static_cast<int32_t>(cut.element_bytes.size());
+    const auto own_of = [&](TensorId t) {
+        const auto number = static_cast<size_t>(t.number());
+        return number < known ? t : TensorId(static_cast<size_t>(first.number()) + number - known);
+    };
+    const auto element = [&](TensorId t) {
+        const auto number = static_cast<size_t>(t.number());
+        return number < known ? bytes(graph_.tensor(t).type.dtype) : cut.element_bytes[number - known];
+    };
+    std::map<std::pair<TensorId, PlaceId>, int32_t> behind;  // by which round a place has what the operation makes
+    for (const Touched& work : cut.touched) {
         int32_t round = 0;
         for (const auto& [tensor, box] : work.reads) {
-            const int64_t before = sent.messages;
-            read(tensor, box, work.place, sent);
-            round = std::max(round, ready[tensor] + (sent.messages > before));
+            const int64_t before = sent.bytes;
+            read(own_of(tensor), element(tensor), box, work.place, sent);
+            for (size_t p = 0; p < places_; p++) {
+                const auto made = behind.find({tensor, PlaceId(p)});
+                if (made != behind.end()) round = std::max(round, made->second);
+            }
+            if (sent.bytes > before) round++;
         }
         sent.rounds = std::max(sent.rounds, round);
         for (const auto& [tensor, box] : work.makes) {
-            ready[tensor] = std::max(ready[tensor], round);
-            TensorId own = tensor;
-            if (static_cast<size_t>(tensor.number()) >= given_.size()) {
-                auto [known, fresh] = fresh_.try_emplace(tensor, TensorId(next_));
-                next_ += fresh;
-                own = known->second;
-            }
-            pieces_.add(own, {box, work.place, no_id, box.start});
+            behind[{tensor, work.place}] = round;
+            pieces_.add(own_of(tensor), {box, work.place, no_id, box.start});
         }
     }
     return sent;
@@ -152,8 +158,9 @@ Traffic::Sent Traffic::apply(const std::vector<Touched>& touched) {
 
 Traffic::Sent Traffic::gather(TensorId tensor, PlaceId reader) {
     Sent sent{std::vector<int64_t>(places_), std::vector<int64_t>(places_)};
-    read(tensor, Box::whole(graph_.tensor(tensor).type.shape), reader, sent);
-    sent.rounds = sent.messages > 0;
+    const TensorType& type = graph_.tensor(tensor).type;
+    read(tensor, bytes(type.dtype), Box::whole(type.shape), reader, sent);
+    sent.rounds = sent.bytes > 0;
     return sent;
 }
 

@@ -25,6 +25,7 @@ Result<sharding::Cut> cut_by(const Operation& operation, const std::vector<shard
 // One operation's cut alone.
 struct CutCost {
     std::vector<sharding::Touched> touched;  // of the graph's tensors; what is new for it has numbers behind those
+    std::vector<int64_t> element_bytes;      // of those new tensors
     std::vector<double> seconds;             // by place, of all its work (costs.h)
 };
 // Codes: those of sharding::place.
@@ -38,23 +39,22 @@ public:
 
     struct Sent {
         std::vector<int64_t> out, in;  // bytes by place
-        int64_t bytes = 0, messages = 0;
+        int64_t bytes = 0;
         int32_t rounds = 0;  // after one another: partial results, then shares of what they become
     };
     // What the places then have follows.
-    Sent apply(const std::vector<sharding::Touched>& touched);
+    Sent apply(const CutCost& cut);
     // All of a tensor, for a reader.
     Sent gather(TensorId tensor, sharding::PlaceId reader);
 
 private:
-    void read(TensorId tensor, const Box& box, sharding::PlaceId place, Sent& sent);
+    void read(TensorId own, int64_t element, const Box& box, sharding::PlaceId place, Sent& sent);
 
     const Graph& graph_;
     size_t places_;
     std::vector<bool> given_;
     sharding::Pieces pieces_;
-    std::map<TensorId, TensorId> fresh_;  // of the operation at hand
-    int32_t next_;
+    int32_t next_;  // numbers of tensors that operations make for themselves begin here
 };
 
 // latency for each round + the most bytes that one place sends or receives / bandwidth.

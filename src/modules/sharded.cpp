@@ -1,0 +1,41 @@
+#include "modules/sharded.h"
+
+#include <fmt/format.h>
+
+#include "placement/parts.h"
+
+namespace heddle::modules {
+
+Result<ShardedProgram> sharded(const Graph& graph, const placement::SaidCuts& said, placement::System system,
+                               const std::vector<sharding::PlaceId>& readers) {
+    ShardedProgram program{.system = std::make_shared<const placement::System>(std::move(system))};
+    auto cutting = placement::choose_cuts(graph, said, *program.system, readers);
+    if (!cutting) return fail(std::move(cutting.error()));
+    program.cutting = std::move(*cutting);
+    const auto placed = sharding::place(graph, program.cutting.cuts, readers);
+    if (!placed) return fail(placed.error());
+    const auto placement = placement::placement_of(*placed, *program.system, readers);
+    const Function mixed = mixed_function("main", placed->graph, *program.system, placement);
+    const auto target = program.system->devices.front().target;
+    Processes made = by_process(mixed, *program.system, target);
+    program.messages = std::move(made.messages);
+    for (const Module& module : made.modules) {
+        if (auto sound = verify(module); !sound) return fail(std::move(sound.error()));
+        auto own = split(module);
+        if (!own) return fail(std::move(own.error()));
+        program.processes.push_back(std::move(*own));
+    }
+    if (auto sound = verify_messages(program.processes); !sound) return fail(std::move(sound.error()));
+    int64_t bytes = 0;
+    for (const Message& message : program.messages) bytes += message.bytes;
+    if (bytes != program.cutting.bytes) {
+        return fail({.code = "modules.broken",
+                     .summary = "messages have other bytes than the model of their costs",
+                     .expected = fmt::format("{} bytes", program.cutting.bytes),
+                     .found = fmt::format("{} bytes", bytes),
+                     .remedy = "report it: it is a mistake of the compiler"});
+    }
+    return program;
+}
+
+}  // namespace heddle::modules
