@@ -71,6 +71,11 @@ private:
             for (const auto& text : said_.texts) {
                 const SaidCut& cut = text[d];
                 if (!cut.operation.empty() && cut.operation != operation.name) continue;
+                if (cut.axis.empty()) {
+                    used_.insert(&cut);
+                    list[d] = {-1};
+                    continue;
+                }
                 const auto axis = std::ranges::find(axes, cut.axis, &sharding::Axis::name);
                 if (axis == axes.end()) continue;
                 used_.insert(&cut);

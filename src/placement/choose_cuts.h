@@ -11,7 +11,7 @@ namespace heddle::placement {
 // What is said of a cut: "in_row=2,k=4", "y.k=2": for each dimension of the mesh an axis, of one operation or, without a
 // name, of each that has it.
 struct SaidCut {
-    std::string operation, axis;  // an empty operation: of all
+    std::string operation, axis;  // an empty operation: of all; an empty axis: none
     int64_t parts = 1;
 };
 

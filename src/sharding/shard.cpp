@@ -494,6 +494,30 @@ Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vec
     return result;
 }
 
+// Parts that nothing asks for: boxes of a tensor that no later operation reads.
+void drop_unread(PlacedGraph& placed) {
+    Graph& graph = placed.graph;
+    std::vector<bool> read(graph.tensors.size(), false), kept(graph.operations.size(), false);
+    for (TensorId output : graph.outputs) read[output] = true;
+    for (size_t o = graph.operations.size(); o-- > 0;) {
+        const Operation& operation = graph.operations[o];
+        kept[o] = std::ranges::any_of(operation.outputs, [&](TensorId t) { return read[t]; });
+        if (!kept[o]) continue;
+        for (TensorId input : operation.inputs) read[input] = true;
+    }
+    std::vector<Operation> operations = std::move(graph.operations);
+    std::vector<PlaceId> places = std::move(placed.places);
+    graph.operations.clear();
+    placed.places.clear();
+    for (Tensor& tensor : graph.tensors) tensor.producer = no_id;
+    for (size_t o = 0; o < operations.size(); o++) {
+        if (!kept[o]) continue;
+        graph.add_operation(std::move(operations[o]));
+        placed.places.push_back(places[o]);
+    }
+    std::erase_if(placed.slices, [&](const auto& slice) { return graph.tensor(slice.first).producer == no_id; });
+}
+
 Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, const std::vector<PlaceId>& readers) {
     PlacedGraph placed{.graph = emptied(graph)};
     Assembler assembler(placed.graph);
@@ -513,6 +537,7 @@ Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, cons
     placed.places = assembler.places();
     placed.touched = assembler.touched();
     placed.slices = assembler.slices();
+    if (!readers.empty()) drop_unread(placed);
     return placed;
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "helpers/source_folder.h"
+#include "random/cut_programs.h"
 #include "random/determinism.h"
 #include "random/fused_counts.h"
 #include "random/shrink.h"
@@ -25,7 +26,7 @@ struct Options {
     int attempts = 150;
     size_t examples = 3;
     std::string folder, file;
-    bool print = false, same = false, digests = false, plans = false, fused = false;
+    bool print = false, same = false, digests = false, plans = false, fused = false, cut = false;
 };
 
 // Codes that may be refused with, each with its reason: "CODE: reason".
@@ -179,6 +180,7 @@ int run(int count, char** arguments) {
     app.add_flag("--plans", options.plans, "plans are made and checked, but not compiled and run: ten times as fast");
     app.add_flag("--fused", options.fused,
                  "programs of movement and elementwise operations alone: how many kernels they are, fused and not");
+    app.add_flag("--cut", options.cut, "cut over several processes, and one in ten compiled and run as these");
     app.add_flag("--same", options.same,
                  "two processes, and two threads in each, compile the programs to the same bytes");
     app.add_flag("--digests", options.digests, "prints a number for what each program is compiled to and computes");
@@ -196,6 +198,7 @@ int run(int count, char** arguments) {
         return 2;
     }
     if (options.fused) return check_fused_counts(options.seed, options.count, *library);
+    if (options.cut) return check_cut_programs(options.seed, options.count, 10, *library);
     return options.file.empty() ? Campaign(options, *library).run() : run_file(options.file, *library);
 }
 

@@ -1,0 +1,166 @@
+#include "random/cut_programs.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "devices/together.h"
+#include "evaluate/compare.h"
+#include "evaluate/evaluate.h"
+#include "graph/verify.h"
+#include "modules/sharded.h"
+#include "placement/parts.h"
+#include "random/trial.h"
+
+namespace heddle::random {
+namespace {
+
+using placement::Mesh;
+using sharding::Axis;
+using sharding::PlaceId;
+
+bool rounds(const Operation& operation, const Axis& axis) {
+    if (axis.fold) return true;
+    return std::ranges::any_of(axis.reductions, [&](NodeId id) {
+        const Node& node = operation.body->node(id);
+        const bool adds = node.reducer == Reducer::sum || node.reducer == Reducer::product;
+        return adds && is_float(node.dtype);
+    });
+}
+
+class CutPrograms {
+public:
+    explicit CutPrograms(Library& library, size_t run_one_in) : library_(library), run_one_in_(run_one_in) {}
+
+    // What is wrong; empty: nothing.
+    std::string check(const Program& program, Choices& choices, bool runs) {
+        auto prepared = prepare(program, library_, [](const char*) {});
+        if (!prepared) return render(prepared.error());
+        const auto whole = evaluate_graph(prepared->graph, prepared->feeds, Precision::body);
+        if (!whole) return "";  // an index that is out of range, or too much work
+        const Mesh mesh = choices.one_of(std::vector<Mesh>{{2}, {3}, {4}, {2, 2}, {2, 3}});
+        exact_ = true;
+        const auto said = random_cuts(prepared->graph, mesh, choices);
+        const auto count = static_cast<int32_t>(placement::places_of(mesh));
+        std::vector<PlaceId> readers = {PlaceId(choices.below(count))};
+        if (choices.below(2) == 0) readers = {PlaceId(0), PlaceId(count - 1)};
+        auto made = modules::sharded(prepared->graph, said,
+                                     placement::system_of_processes(detect_host(), count, 1e9, choices.below(2) * 1e-3),
+                                     readers);
+        if (!made) return render(made.error());
+        auto wrong = interpreted(*prepared, *made, readers, *whole);
+        if (wrong.empty() && runs) wrong = run(*prepared, std::move(*made), readers);
+        return wrong;
+    }
+
+    void print_counts() const {
+        fmt::print("{} operations cut along {} axes, {} bit for bit; {} messages, {} bytes\n", operations_, axes_, exactly_,
+                   messages_, bytes_);
+    }
+
+private:
+    placement::SaidCuts random_cuts(const Graph& graph, const Mesh& mesh, Choices& choices) {
+        placement::SaidCuts said{mesh, {}};
+        for (const Operation& operation : graph.operations) {
+            operations_++;
+            if (choices.below(8) == 0) continue;  // as costs choose: any axis
+            const auto axes = sharding::axes_of(graph, operation);
+            auto& text = said.texts.emplace_back();
+            for (int64_t parts : mesh) {
+                const auto axis = static_cast<size_t>(choices.below(static_cast<int64_t>(axes.size()) + 1));
+                const bool cut = axis < axes.size() && !axes[axis].refusal && std::ranges::count(axes, axes[axis].name, &Axis::name) == 1;
+                text.push_back({operation.name, cut ? axes[axis].name : "", parts});
+                axes_ += cut;
+            }
+        }
+        return said;
+    }
+
+    std::string interpreted(const Prepared& prepared, const modules::ShardedProgram& made,
+                            const std::vector<PlaceId>& readers, const std::vector<TensorData>& whole) {
+        const auto placed = sharding::place(prepared.graph, made.cutting.cuts, readers);
+        if (!placed) return render(placed.error());
+        if (auto sound = verify(placed->graph); !sound) return render(sound.error()) + print(placed->graph);
+        for (const modules::Message& message : made.messages) bytes_ += message.bytes;
+        messages_ += made.messages.size();
+        const auto values = evaluate_graph(placed->graph, prepared.feeds, Precision::body);
+        if (!values) return render(values.error());
+        exact_ = true;
+        for (size_t o = 0; o < prepared.graph.operations.size(); o++) {
+            const Operation& operation = prepared.graph.operations[o];
+            const auto axes = sharding::axes_of(prepared.graph, operation);
+            for (const Axis& axis : axes)
+                if (std::ranges::count(made.cutting.axes[o], axis.name) > 0 && rounds(operation, axis)) exact_ = false;
+        }
+        exactly_ += exact_;
+        for (size_t r = 0; r < readers.size(); r++) {
+            for (size_t i = 0; i < prepared.graph.outputs.size(); i++) {
+                const TensorData& own = (*values)[static_cast<size_t>(placed->outputs[r][i])];
+                const TensorData& expected = whole[static_cast<size_t>(prepared.graph.outputs[i])];
+                const bool same = own.shape() == expected.shape() &&
+                                  (own.byte_size() == 0 ||
+                                   std::memcmp(own.data(), expected.data(), static_cast<size_t>(own.byte_size())) == 0);
+                if (exact_ && !same) return fmt::format("output {} has other bits", i);
+            }
+        }
+        return exact_ ? "" : within_bounds(prepared, readers, [&](size_t r, size_t i) {
+            return (*values)[static_cast<size_t>(placed->outputs[r][i])];
+        });
+    }
+
+    template <typename Output>
+    std::string within_bounds(const Prepared& prepared, const std::vector<PlaceId>& readers, const Output& output) {
+        const auto bounded = evaluate_graph_bounded(prepared.graph, prepared.feeds);
+        if (!bounded) return "";
+        for (size_t r = 0; r < readers.size(); r++) {
+            for (size_t i = 0; i < prepared.graph.outputs.size(); i++) {
+                const auto compared = compare_bounded(output(r, i), (*bounded)[static_cast<size_t>(prepared.graph.outputs[i])]);
+                if (!compared.equal) return fmt::format("output {}: {}", i, compared.text());
+            }
+        }
+        return "";
+    }
+
+    std::string run(const Prepared& prepared, modules::ShardedProgram made, const std::vector<PlaceId>& readers) {
+        const size_t count = made.processes.size();
+        auto together = devices::Together::load(std::move(made.processes), 2, nullptr);
+        if (!together) return render(together.error());
+        const auto results = (*together)->run(std::vector(count, prepared.feeds));
+        if (!results) return render(results.error());
+        return within_bounds(prepared, readers, [&](size_t r, size_t i) { return (*results)[readers[r]][i]; });
+    }
+
+    Library& library_;
+    size_t run_one_in_;
+    bool exact_ = true;
+    size_t operations_ = 0, axes_ = 0, exactly_ = 0, messages_ = 0;
+    int64_t bytes_ = 0;
+};
+
+}  // namespace
+
+int check_cut_programs(uint64_t seed, size_t count, size_t run_one_in, Library& library) {
+    CutPrograms programs(library, run_one_in);
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i++) {
+        Choices choices(seed + i);
+        const Program program = random_program(choices);
+        std::string found;
+        try {
+            found = programs.check(program, choices, run_one_in > 0 && i % run_one_in == 0);
+        } catch (const std::exception& problem) {
+            found = problem.what();
+        }
+        if (found.empty()) continue;
+        wrong++;
+        fmt::print("seed {}: {}\n", seed + i, found);
+    }
+    programs.print_counts();
+    fmt::print("{} programs from seed {}, {} wrong\n", count, seed, wrong);
+    return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace heddle::random
