@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <mutex>
 
 #include "transport/base.h"
+#include "transport/memory.h"
 #include "transport/waiting.h"
 
 namespace heddle::transport {
@@ -58,19 +58,8 @@ struct Shared {
 };
 
 void copy_parts(Parts from, Parts to) {
-    size_t part = 0, done = 0;  // of `to`
-    for (std::span<std::byte> rest : from) {
-        while (!rest.empty()) {
-            if (done == to[part].size()) {
-                part++, done = 0;
-                continue;
-            }
-            const size_t bytes = std::min(rest.size(), to[part].size() - done);
-            std::memcpy(to[part].data() + done, rest.data(), bytes);
-            rest = rest.subspan(bytes);
-            done += bytes;
-        }
-    }
+    Memory place(to);
+    for (std::span<const std::byte> part : from) place.take(part);
 }
 
 class InProcess : public Base {

@@ -7,10 +7,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include <fmt/format.h>
-
-#include "transport/base.h"
-
 namespace heddle::transport {
 namespace {
 
@@ -24,41 +20,6 @@ std::vector<iovec> as_iovec(const std::vector<std::span<std::byte>>& list) {
 
 }  // namespace
 
-// ---- memory
-
-Wire::Memory::Memory(Parts memory) : bytes(bytes_of(memory)) {
-    std::ranges::copy_if(memory, std::back_inserter(parts), [](std::span<std::byte> each) { return !each.empty(); });
-}
-
-size_t Wire::Memory::next(size_t most, std::vector<std::span<std::byte>>& list) const {
-    constexpr size_t most_parts = 64;
-    size_t taken = 0;
-    for (size_t i = part; i < parts.size() && taken < most && list.size() < most_parts; i++) {
-        const std::span<std::byte> rest = parts[i].subspan(i == part ? in_part : 0);
-        list.push_back(rest.first(std::min(rest.size(), most - taken)));
-        taken += list.back().size();
-    }
-    return taken;
-}
-
-void Wire::Memory::advance(size_t count) {
-    done += static_cast<int64_t>(count);
-    in_part += count;
-    while (part < parts.size() && in_part >= parts[part].size()) in_part -= parts[part++].size();
-}
-
-void Wire::Memory::take(std::span<const std::byte> from) {
-    while (!from.empty()) {
-        std::vector<std::span<std::byte>> list;
-        const size_t count = next(from.size(), list);
-        for (std::span<std::byte> part : list) {
-            std::memcpy(part.data(), from.data(), part.size());
-            from = from.subspan(part.size());
-        }
-        advance(count);
-    }
-}
-
 // ---- what the program does
 
 void Wire::send(Parts parts) { out_.emplace_back(parts); }
@@ -70,10 +31,10 @@ void Wire::expect(Parts parts) {
     if (message.is_early) early_bytes_ -= weight(message.total);
     if (message.fits()) message.place->take(message.early);
     message.early = {};
-    untold_bytes_ += weight(message.place->bytes);
+    untold_bytes_ += weight(message.place->bytes());
     // Who sends small messages needs to hear of places before what it may send without is used up.
     const bool is_announced = message.total >= 0 && !message.is_early;
-    if (is_announced || message.place->bytes > small_bytes || untold_bytes_ > most_early_bytes / 4) places_to_tell_ = true;
+    if (is_announced || message.place->bytes() > small_bytes || untold_bytes_ > most_early_bytes / 4) places_to_tell_ = true;
 }
 
 bool Wire::is_there() const {
@@ -82,7 +43,7 @@ bool Wire::is_there() const {
 }
 
 Wire::Lengths Wire::take() {
-    const Lengths lengths{coming_.front().place->bytes, coming_.front().total};
+    const Lengths lengths{coming_.front().place->bytes(), coming_.front().total};
     if (coming_.front().complete()) arrived_--;
     coming_.pop_front();
     coming_number_++;
@@ -111,22 +72,22 @@ void Wire::withdraw() {
 
 bool Wire::may_send() const {
     const Memory& first = out_.front();
-    return first.done > 0 || out_number_ < allowed_ ||
-           (first.bytes <= small_bytes && sent_early_bytes_ + weight(first.bytes) <= most_early_bytes);
+    return first.done() > 0 || out_number_ < allowed_ ||
+           (first.bytes() <= small_bytes && sent_early_bytes_ + weight(first.bytes()) <= most_early_bytes);
 }
 
 Wire::Header Wire::message_header(size_t payload) const {
-    const auto total = static_cast<uint64_t>(out_.front().bytes);
+    const auto total = static_cast<uint64_t>(out_.front().bytes());
     return {.kind = message, .number = out_number_, .total = total, .payload = payload};
 }
 
 void Wire::begin_message() {
     const Memory& first = out_.front();
-    if (first.done == 0 && out_number_ >= allowed_) {
-        sent_early_.push_back(weight(first.bytes));
+    if (first.done() == 0 && out_number_ >= allowed_) {
+        sent_early_.push_back(weight(first.bytes()));
         sent_early_bytes_ += sent_early_.back();
     }
-    const size_t payload = std::min(static_cast<size_t>(first.bytes - first.done), chunk_bytes);
+    const size_t payload = std::min(static_cast<size_t>(first.left()), chunk_bytes);
     frame(message_header(payload));
     rest_.payload = payload;
     rest_.of_message = true;
@@ -202,7 +163,7 @@ bool Wire::write_frame() {
             moved_ = true;
         }
     }
-    if (std::exchange(rest_.of_message, false) && out_.front().done == out_.front().bytes) {
+    if (std::exchange(rest_.of_message, false) && out_.front().left() == 0) {
         out_.pop_front();
         out_number_++;
         announced_ = false;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/descriptor.h"
+#include "transport/memory.h"
 #include "transport/transport.h"
 #include "transport/waiting.h"
 
@@ -73,17 +74,6 @@ private:
         uint64_t number = 0, total = 0, payload = 0;
     };
 
-    // Memory that a message lies in, and how far it is done.
-    struct Memory {
-        std::vector<std::span<std::byte>> parts;
-        int64_t bytes = 0, done = 0;
-        size_t part = 0, in_part = 0;
-        explicit Memory(Parts memory);
-        // The next `most` bytes, as far as `list` has room for them; how many they are.
-        size_t next(size_t most, std::vector<std::span<std::byte>>& list) const;
-        void advance(size_t count);
-        void take(std::span<const std::byte> from);  // copied to where it is, no more than is left
-    };
     // A frame that is being written: words of its own, then bytes of the first message of out_.
     struct Rest {
         std::string words;
@@ -98,7 +88,7 @@ private:
         bool is_early = false;         // it began before there was a place
         std::vector<std::byte> early;  // what came before
         bool complete() const { return total >= 0 && received == total; }
-        bool fits() const { return place && place->bytes == total; }
+        bool fits() const { return place && place->bytes() == total; }
     };
 
     static int64_t weight(int64_t bytes) { return bytes + 64; }
