@@ -43,14 +43,12 @@ Diagnostic other_program(const std::string& what, const std::map<Bytes, std::vec
             .params = {{"rank", fmt::format("{}", fmt::join(others, " "))}}};
 }
 
-}  // namespace
-
-Result<void> agree(Transport& transport, const std::string& what, std::span<const std::byte> digest) {
+// Bytes of one's own to all, theirs into `all`, by rank.
+Result<void> exchange(Transport& transport, std::vector<Bytes>& all) {
     const int size = transport.size(), rank = transport.rank();
-    std::vector<Bytes> digests(static_cast<size_t>(size), Bytes(digest.begin(), digest.end()));
     for (int peer = 0; peer < size; peer++) {
         if (peer == rank) continue;
-        const std::span<std::byte> own(digests[static_cast<size_t>(rank)]), theirs(digests[static_cast<size_t>(peer)]);
+        const std::span<std::byte> own(all[static_cast<size_t>(rank)]), theirs(all[static_cast<size_t>(peer)]);
         if (auto sent = transport.send(peer, {&own, 1}); !sent) return sent;
         if (auto placed = transport.expect(peer, {&theirs, 1}); !placed) return placed;
     }
@@ -58,11 +56,22 @@ Result<void> agree(Transport& transport, const std::string& what, std::span<cons
         if (peer == rank) continue;
         if (auto there = transport.await(peer); !there) return there;
     }
-    if (auto left = transport.finish(); !left) return left;
+    return transport.finish();
+}
+
+}  // namespace
+
+Result<void> agree(Transport& transport, const std::string& what, std::span<const std::byte> digest) {
+    const auto size = static_cast<size_t>(transport.size());
+    std::vector<Bytes> digests(size, Bytes(digest.begin(), digest.end()));
+    if (auto exchanged = exchange(transport, digests); !exchanged) return exchanged;
     std::map<Bytes, std::vector<int>> ranks_of;
-    for (int each = 0; each < size; each++) ranks_of[digests[static_cast<size_t>(each)]].push_back(each);
+    for (size_t rank = 0; rank < size; rank++) ranks_of[digests[rank]].push_back(static_cast<int>(rank));
     if (ranks_of.size() == 1) return {};
-    return fail(other_program(what, ranks_of, static_cast<size_t>(size)));
+    // All have seen it before one of them fails by it: so all say the same. That this does not go well changes nothing.
+    std::vector<Bytes> nothing(size);
+    (void)exchange(transport, nothing);
+    return fail(other_program(what, ranks_of, size));
 }
 
 }  // namespace heddle::transport

@@ -29,7 +29,7 @@ struct Word {
     enum : uint32_t { ask = 1, doing, failed, end };
     uint32_t kind = 0;
     int32_t rank = 0;
-    int64_t age = 0;  // microseconds
+    int64_t number = 0;  // doing: microseconds ago; end: how many messages it has sent
 };
 
 struct SentWord {
@@ -47,7 +47,9 @@ struct MpiPeer {
     int64_t wrong = -1;         // the length of a message that is not the expected one
     Doing doing;
     std::optional<Clock::time_point> asked;  // since when it owes an answer
-    bool ended = false;
+    int64_t came = 0;                         // messages
+    std::optional<Clock::time_point> ended;  // when it said so: its last messages may be under way
+    int64_t sent = 0;                         // messages, until then
 };
 
 // All is moved by whoever waits; while the program computes, a thread looks now and then, and answers.
@@ -63,9 +65,11 @@ public:
         MpiLock lock(mpi_mutex());
         bool clean = !error_ && std::ranges::all_of(peers_, [](const MpiPeer& peer) { return peer.sends.empty(); });
         if (clean) {
-            tell_all({.kind = Word::end});
+            for (int other = 0; other < size(); other++) {
+                if (is_peer(other)) tell(other, {.kind = Word::end, .number = sent()[static_cast<size_t>(other)].messages});
+            }
             for (int other = 0; other < size() && clean; other++) {
-                if (is_peer(other)) clean = wait(lock, other, [&] { return peer(other).ended; }).has_value();
+                if (is_peer(other)) clean = wait(lock, other, [&] { return peer(other).ended.has_value(); }).has_value();
             }
         }
         clean = clean && drain(lock);
@@ -194,7 +198,7 @@ private:
             sender.receiving = nullptr;
             Memory& place = sender.places[sender.arrived];
             place.advance(sender.piece);
-            if (place.left() == 0) sender.arrived++;
+            if (place.left() == 0) sender.arrived++, sender.came++;
             have_moved(from);
             return true;
         }
@@ -254,16 +258,23 @@ private:
         other.asked.reset();
         if (word.kind == Word::ask) {
             const auto age = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - doing_.since);
-            tell(from_, {.kind = Word::doing, .rank = doing_.waits_for, .age = age.count()});
+            tell(from_, {.kind = Word::doing, .rank = doing_.waits_for, .number = age.count()});
         } else if (word.kind == Word::doing) {
             other.doing.waits_for = word.rank < size() ? word.rank : -1;
-            other.doing.since = Clock::now() - std::chrono::microseconds(word.age);
+            other.doing.since = Clock::now() - std::chrono::microseconds(word.number);
         } else if (word.kind == Word::failed) {
             if (!failure_) failure_.emplace(word.rank, heard_.substr(sizeof word));
-            other.ended = true;
         } else if (word.kind == Word::end) {
-            other.ended = true;
+            other.ended = Clock::now();
+            other.sent = word.number;
         }
+    }
+
+    // Nothing more comes from there, and nothing is taken.
+    bool has_left(int other) {
+        const MpiPeer& left = peer(other);
+        if (!left.ended || (left.sends.empty() && left.came < left.sent)) return false;
+        return left.sends.empty() || Clock::now() - *left.ended > std::min(timeout_ / 4, std::chrono::milliseconds(1000));
     }
 
     // Asks `other`, who that waits for, and so on.
@@ -341,7 +352,7 @@ private:
             progress();
             if (auto fine = check(lock); !fine) return fine;
             if (ready()) return {};
-            if (peer(other).ended) return end(lock, lost(other, "it has ended"));
+            if (has_left(other)) return end(lock, lost(other, "it has ended"));
             const auto now = Clock::now();
             if (now >= next_ask) {
                 if (auto heard = check_heard(lock, other); !heard) return heard;

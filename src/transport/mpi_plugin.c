@@ -1,10 +1,12 @@
 /* See mpi_plugin.h. Nothing of Heddle is needed but that file. */
+#define _POSIX_C_SOURCE 199309L /* nanosleep */
 #include "mpi_plugin.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Most messages have few parts. */
 #define FEW_PARTS 16
@@ -16,14 +18,30 @@ typedef struct state {
 } state;
 
 static int opened = 0, dirty = 0, ours = 0;
+static MPI_Comm all_of_us;
 
-/* The last thing that the process does. */
+/* Whether all processes have come to their ends, too. Waiting in MPI_Finalize would keep a core busy. */
+static int others_end(double seconds) {
+    const struct timespec pause = {0, 1000000};
+    const double begin = MPI_Wtime();
+    MPI_Request request;
+    int done = 0;
+    if (MPI_Ibarrier(all_of_us, &request) != MPI_SUCCESS) return 0;
+    while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
+        if (seconds > 0 && MPI_Wtime() - begin > seconds) return 0;
+        nanosleep(&pause, NULL);
+    }
+    return done;
+}
+
+/* The last thing that the process does. After an error the others have a moment to say what they know, and are ended then:
+   one of them may be stopped, or wait for ever. */
 static void at_exit(void) {
     int finished = 0;
     MPI_Finalized(&finished);
     if (finished) return;
     fflush(NULL);
-    if (dirty || opened > 0) MPI_Abort(MPI_COMM_WORLD, 1);
+    if (!others_end(dirty || opened > 0 ? 1.0 : 0.0)) MPI_Abort(MPI_COMM_WORLD, 1);
     if (ours) MPI_Finalize();
 }
 
@@ -147,6 +165,7 @@ static void close_it(heddle_mpi* mpi, int32_t clean) {
 }
 
 static const char* start(void) {
+    static int registered = 0;
     int started = 0, finished = 0, threads = 0;
     MPI_Initialized(&started);
     MPI_Finalized(&finished);
@@ -154,10 +173,13 @@ static const char* start(void) {
     if (!started) {
         if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &threads) != MPI_SUCCESS) return "MPI does not start";
         ours = 1;
-        atexit(at_exit);
     }
     MPI_Query_thread(&threads);
-    return threads >= MPI_THREAD_SERIALIZED ? NULL : "this MPI is not for several threads (MPI_THREAD_SERIALIZED)";
+    if (threads < MPI_THREAD_SERIALIZED) return "this MPI is not for several threads (MPI_THREAD_SERIALIZED)";
+    if (!registered && MPI_Comm_dup(MPI_COMM_WORLD, &all_of_us) != MPI_SUCCESS) return "MPI_Comm_dup fails";
+    if (!registered) atexit(at_exit);
+    registered = 1;
+    return NULL;
 }
 
 HEDDLE_MPI_EXPORT uint32_t heddle_mpi_version(void) { return HEDDLE_MPI_VERSION; }

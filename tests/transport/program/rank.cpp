@@ -42,7 +42,7 @@ Result<void> messages(Transport& end) {
         std::vector<size_t> list(100);
         for (size_t& bytes : list) bytes = random() % 5 == 0 ? random() % 300000 : random() % 100;
         list[3] = 0;
-        if (round == 2 && to == (from ^ 1)) list[50] = 100'000'000;
+        if (round == 2 && from + to == 1) list[50] = 100'000'000;
         return list;
     };
     for (int round = 0; round < 3; round++) {
