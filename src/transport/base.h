@@ -8,8 +8,6 @@
 
 namespace heddle::transport {
 
-using Clock = std::chrono::steady_clock;
-
 // The errors of transport.h. `what` of `lost`: how that shows.
 Diagnostic lost(int rank, const std::string& what);
 Diagnostic silent(int rank, std::chrono::milliseconds timeout);

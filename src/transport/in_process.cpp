@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cassert>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <mutex>
 
 #include "transport/base.h"
+#include "transport/memory.h"
+#include "transport/waiting.h"
 
 namespace heddle::transport {
 namespace {
@@ -28,8 +29,7 @@ struct Way {
 
 struct Member {
     std::condition_variable woken;
-    int waits_for = -1;  // nobody: it computes
-    Clock::time_point since;
+    Doing doing;
     bool gone = false;
 };
 
@@ -45,16 +45,8 @@ struct Shared {
     void wake_all() {
         for (Member& each : members) each.woken.notify_all();
     }
-    // When `rank`, or who it waits for in the end, was last seen to do something.
-    Clock::time_point last_done(int rank) {
-        Clock::time_point last = Clock::time_point::min();
-        for (int steps = 0; steps < size; steps++) {
-            const Member& at = member(rank);
-            if (at.waits_for < 0) return Clock::now();
-            last = std::max(last, at.since);
-            rank = at.waits_for;
-        }
-        return last;
+    Clock::time_point last_done_by(int rank) {
+        return last_done(rank, size, [&](int each) { return member(each).doing; });
     }
 
     const int size;
@@ -66,19 +58,8 @@ struct Shared {
 };
 
 void copy_parts(Parts from, Parts to) {
-    size_t part = 0, done = 0;  // of `to`
-    for (std::span<std::byte> rest : from) {
-        while (!rest.empty()) {
-            if (done == to[part].size()) {
-                part++, done = 0;
-                continue;
-            }
-            const size_t bytes = std::min(rest.size(), to[part].size() - done);
-            std::memcpy(to[part].data() + done, rest.data(), bytes);
-            rest = rest.subspan(bytes);
-            done += bytes;
-        }
-    }
+    Memory place(to);
+    for (std::span<const std::byte> part : from) place.take(part);
 }
 
 class InProcess : public Base {
@@ -191,7 +172,7 @@ private:
                 lock.lock();
             }
             message->state = place->state = Side::done;
-            self().since = Clock::now();
+            self().doing.since = Clock::now();
             shared_->member(from == rank() ? to : from).woken.notify_all();
         }
         return wanted.state == Side::done;
@@ -202,10 +183,10 @@ private:
     Result<void> wait(std::unique_lock<std::mutex>& lock, int peer, Ready ready) {
         if (auto fine = check(lock); !fine) return fine;
         if (ready()) return {};
-        self().since = Clock::now();
-        self().waits_for = peer;
+        self().doing.since = Clock::now();
+        self().doing.waits_for = peer;
         auto result = wait_as_waiting(lock, peer, ready);
-        self().waits_for = -1;
+        self().doing.waits_for = -1;
         return result;
     }
 
@@ -215,7 +196,7 @@ private:
             if (auto fine = check(lock); !fine) return fine;
             if (ready()) return {};
             if (shared_->member(peer).gone) return end(lock, lost(peer, "its thread has ended"));
-            const Clock::time_point last = std::max(self().since, shared_->last_done(peer));
+            const Clock::time_point last = std::max(self().doing.since, shared_->last_done_by(peer));
             if (last + shared_->timeout <= Clock::now()) return end(lock, silent(peer, shared_->timeout));
             // Nobody says when it begins to wait.
             self().woken.wait_until(lock, std::min(last + shared_->timeout, Clock::now() + shared_->timeout / 4));

@@ -7,7 +7,9 @@
 
 #include "helpers/codes.h"
 #include "transport/in_process.h"
+#include "transport/free_hosts.h"
 #include "transport/ranks.h"
+#include "transport/tcp.h"
 
 namespace heddle::transport {
 namespace {
@@ -289,7 +291,22 @@ TEST_P(Messages, ThatLeftTheirMemoryArriveWhenTheirSenderHasEnded) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, Messages, testing::Values(Kind{"in_process", make_in_process}),
+Ends make_tcp(int size, std::chrono::milliseconds timeout) {
+    const std::vector<Host> hosts = free_hosts(size);
+    Ends ends(hosts.size());
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < size; rank++) {
+        threads.emplace_back([&, rank] {
+            auto end = connect_tcp(hosts, rank, {.timeout = timeout});
+            ASSERT_TRUE(end) << render(end.error());
+            ends[static_cast<size_t>(rank)] = std::move(*end);
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return ends;
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, Messages, testing::Values(Kind{"in_process", make_in_process}, Kind{"tcp", make_tcp}),
                          [](const auto& kind) { return kind.param.name; });
 
 }  // namespace

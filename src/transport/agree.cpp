@@ -1,0 +1,77 @@
+#include "transport/agree.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace heddle::transport {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+std::string names(const std::vector<int>& ranks) {
+    constexpr size_t most = 8;
+    if (ranks.size() <= most) return fmt::format("{}", fmt::join(ranks, ", "));
+    return fmt::format("{} and {} more", fmt::join(std::span(ranks).first(most), ", "), ranks.size() - most);
+}
+
+std::string text_of(const Bytes& digest) {
+    std::string text;
+    for (std::byte byte : std::span(digest).first(std::min<size_t>(digest.size(), 8)))
+        text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+    return text;
+}
+
+Diagnostic other_program(const std::string& what, const std::map<Bytes, std::vector<int>>& ranks_of, size_t size) {
+    const auto most = std::ranges::max_element(ranks_of, {}, [](const auto& each) { return each.second.size(); });
+    const bool is_most = most->second.size() * 2 > size;
+    std::vector<int> others;
+    std::string found;
+    for (const auto& [digest, ranks] : ranks_of) {
+        if (!is_most || digest != most->first) others.insert(others.end(), ranks.begin(), ranks.end());
+        if (ranks_of.size() <= 8) found += fmt::format("{}{} at {}", found.empty() ? "" : "; ", text_of(digest), names(ranks));
+    }
+    std::ranges::sort(others);
+    return {.code = "transport.other_program",
+            .summary = is_most ? fmt::format("process {} has another {} than most", names(others), what)
+                               : fmt::format("the processes {} do not have the same {}", names(others), what),
+            .expected = is_most ? fmt::format("{} at all", text_of(most->first)) : "the same at all",
+            .found = found,
+            .remedy = "give all processes the same model, options, sizes and version of Heddle",
+            .params = {{"rank", fmt::format("{}", fmt::join(others, " "))}}};
+}
+
+// Bytes of one's own to all, theirs into `all`, by rank.
+Result<void> exchange(Transport& transport, std::vector<Bytes>& all) {
+    const int size = transport.size(), rank = transport.rank();
+    for (int peer = 0; peer < size; peer++) {
+        if (peer == rank) continue;
+        const std::span<std::byte> own(all[static_cast<size_t>(rank)]), theirs(all[static_cast<size_t>(peer)]);
+        if (auto sent = transport.send(peer, {&own, 1}); !sent) return sent;
+        if (auto placed = transport.expect(peer, {&theirs, 1}); !placed) return placed;
+    }
+    for (int peer = 0; peer < size; peer++) {
+        if (peer == rank) continue;
+        if (auto there = transport.await(peer); !there) return there;
+    }
+    return transport.finish();
+}
+
+}  // namespace
+
+Result<void> agree(Transport& transport, const std::string& what, std::span<const std::byte> digest) {
+    const auto size = static_cast<size_t>(transport.size());
+    std::vector<Bytes> digests(size, Bytes(digest.begin(), digest.end()));
+    if (auto exchanged = exchange(transport, digests); !exchanged) return exchanged;
+    std::map<Bytes, std::vector<int>> ranks_of;
+    for (size_t rank = 0; rank < size; rank++) ranks_of[digests[rank]].push_back(static_cast<int>(rank));
+    if (ranks_of.size() == 1) return {};
+    // All have seen it before one of them fails by it: so all say the same. That this does not go well changes nothing.
+    std::vector<Bytes> nothing(size);
+    (void)exchange(transport, nothing);
+    return fail(other_program(what, ranks_of, size));
+}
+
+}  // namespace heddle::transport

@@ -1,0 +1,16 @@
+// Whether all processes run the same program.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "transport/transport.h"
+
+namespace heddle::transport {
+
+// All call it, at the same point, each with a digest of what it runs, of the same length; `what` is for people: "program".
+// Code: transport.other_program, with the ranks that differ from most; all, where no program is that of most. All
+// processes get it. The messages are counted as the program's.
+Result<void> agree(Transport& transport, const std::string& what, std::span<const std::byte> digest);
+
+}  // namespace heddle::transport
