@@ -31,6 +31,15 @@ struct GradientOptions {
     int64_t every = -1;                    // steps between the states that are kept of a scan; 0: chosen; -1: all are
 };
 
+// Of a program over several places (docs/machines.md).
+struct ShardOptions {
+    std::vector<std::string> shards;  // "in_row=2,y.k=4", "4": cuts over a mesh; empty: what is best for the processes
+    std::string hosts;                // a file with an address a line; empty: none
+    int rank = -1;                    // this process's line of it
+    std::string machines;             // "mpi", or a file of the plug-in; empty: as the launcher says
+    double timeout = 60;              // seconds
+};
+
 struct RunOptions {
     CommonOptions common;
     CacheOptions cache;
@@ -53,6 +62,7 @@ struct RunOptions {
     std::string system;              // devices to place it on: a file or a tag of a target; empty: this process
     std::vector<std::string> place;  // "y=gpu0"
     bool placement = false;          // say where all is placed, and why
+    ShardOptions shard = {};
     std::optional<GradientOptions> gradient = {};  // of it, with its outputs
 };
 int run_model(const RunOptions& options);

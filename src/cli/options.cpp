@@ -79,6 +79,25 @@ void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& se
     add_bindings(command, bindings);
 }
 
+void add_shards(CLI::App& command, ShardOptions& options) {
+    add_repeated(command, "--shard", options.shards,
+                 "Cut it over places: an axis and its parts, of one operation or of all that have it; or a number of "
+                 "places (docs/machines.md)",
+                 "[OP.]AXIS=N[,...]|N");
+    auto* hosts = command.add_option("--hosts", options.hosts, "Places are processes at these addresses, one a line");
+    hosts->type_name("FILE");
+    command.add_option("--rank", options.rank, "Which line of --hosts this process is, from 0")->type_name("N")->needs(hosts);
+    command
+        .add_option("--machines", options.machines,
+                    "Places are the processes of mpirun or srun, which are found without this, too")
+        ->type_name("mpi|LIBRARY")
+        ->excludes(hosts);
+    command.add_option("--timeout", options.timeout, "How long to wait for a process that says nothing")
+        ->type_name("SECONDS")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+}
+
 CLI::Option* add_system(CLI::App& command, std::string& system, std::vector<std::string>& place) {
     auto* option = command.add_option("--system", system,
                                       "Place it on the devices of this target: a file, or a tag (docs/systems.md)");

@@ -29,6 +29,7 @@ void add_work(CLI::App& command, double& work);
 void add_format(CLI::App& command, CommonOptions& options, const std::string& text);
 void add_common(CLI::App& command, CommonOptions& options);
 void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& seed, std::vector<std::string>& bindings);
+void add_shards(CLI::App& command, ShardOptions& options);
 CLI::Option* add_system(CLI::App& command, std::string& system, std::vector<std::string>& place);
 // What becomes of values inside of a program, against what costs say.
 void add_choices(CLI::App& command, std::vector<std::string>& choices);

@@ -25,13 +25,16 @@ Command add_run(CLI::App& app) {
     auto* system = add_system(*command, options->system, options->place);
     for (const char* other : {"--backend", "--plugin", "--profile", "--unfused", "--choose"})
         system->excludes(command->get_option(other));
-    command->add_flag("--placement", options->placement, "Say where each operation is placed and why, and the copies")
-        ->needs(system);
+    command->add_flag("--placement", options->placement,
+                      "With --system where each operation is placed and why, and the copies; else how each is cut");
+    add_shards(*command, options->shard);
+    system->excludes(command->get_option("--shard"));
     command->footer(
         "Examples:\n"
         "  heddle run model.onnx --random 1 --bind batch=4\n"
         "  heddle run model.onnx --input x=x.npy --output-dir out --repeat 100\n"
         "  heddle run model.onnx --random 1 --system two.json --place logits=c0 --placement\n"
+        "  heddle run model.onnx --random 1 --shard batch=2 --placement\n"
         "  heddle run model.onnx --random 1 --library my_rules.yaml --rule 'my_rules::*'\n"
         "  heddle run --library my.yaml --call 'y = swish(x); z = add2(y, x)' --input x=x.npy\n"
         "  heddle run --call 'softmax(x)' --input-type 'x=float32[9, 100]' --random 1 --output y.npy\n");

@@ -10,6 +10,7 @@
 #include "cli/launch_profile.h"
 #include "cli/progress_line.h"
 #include "cli/run_placed.h"
+#include "cli/run_sharded.h"
 #include "cli/run_staged.h"
 #include "cli/support.h"
 #include "evaluate/evaluate.h"
@@ -43,6 +44,8 @@ struct Measured {
     std::optional<LaunchProfile> profile;
     Json launches_json;                // of it, with what each computes
     nlohmann::ordered_json placement;  // of a system: what explain/placement.h says; else null
+    nlohmann::ordered_json shards;     // of places: what run_sharded.h says; else null
+    bool is_quiet = false;             // another process has the outputs, and says so
     std::string placement_text;
 };
 
@@ -147,6 +150,7 @@ void print_json(const Measured& m, const Progress& progress, const std::vector<s
     if (!m.rewrites.empty()) json["rewrites"] = Json::array();
     for (const rewrite::Step& step : m.rewrites) json["rewrites"].push_back({{"rule", step.rule}, {"at", step.at}});
     if (!m.placement.is_null()) json["placement"] = m.placement;
+    if (!m.shards.is_null()) json["shards"] = m.shards;
     json["load_ms"] = m.load_ms;
     json["compile_ms"] = m.compile_ms;
     for (size_t i = 0; i < stages; i++)
@@ -189,6 +193,9 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
         fmt::print("; {} launches, {} functions on other devices, {} copies of {} bytes", m.launches,
                    run["device_launches"].get<int64_t>(), run["copies"].get<int64_t>(),
                    run["copied_bytes"].get<int64_t>());
+    } else if (!m.shards.is_null()) {
+        fmt::print("; {} places, {} launches, {} messages of {} bytes", m.shards["places"].size(), m.launches,
+                   m.shards["messages"].get<int64_t>(), m.shards["bytes"].get<int64_t>());
     } else if (options.backend != "reference") {
         fmt::print("; {} launches{}, {} kernels compiled{}, {:.1f} MB", m.launches,
                    m.layout_launches > 0 ? fmt::format(" and {} for layout", m.layout_launches) : "",
@@ -365,6 +372,13 @@ Result<void> run_compiled(const RunOptions& options, const Library& library, con
     return {};
 }
 
+// What processes that run one program must agree in, beside the graph.
+std::string what_runs(const RunOptions& options, const Library& library) {
+    const auto folder = usable_folder(options.cache);
+    const auto model = options.call.empty() && folder ? inference::digest_of_file(options.model, *folder) : std::nullopt;
+    return fmt::format("{} {} {}", options.call, model.value_or(""), inference::digest_of(library));
+}
+
 Result<Source> load_with_feeds(const RunOptions& options, const Library& library, const Given& given,
                                Progress& progress, Measured& measured, std::vector<TensorData>& feeds) {
     const auto begin = Clock::now();
@@ -419,6 +433,30 @@ Result<void> run_on_system(const RunOptions& options, const Library& library, co
     return {};
 }
 
+Result<void> run_on_places(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
+                           Measured& measured) {
+    auto transport = connect(options.shard);
+    if (!transport) return fail(std::move(transport.error()));
+    const auto failed = [&](Diagnostics why) {
+        if (*transport) (*transport)->fail(why);
+        return fail(std::move(why));
+    };
+    std::vector<TensorData> feeds;
+    auto source = load_with_feeds(options, library, given, progress, measured, feeds);
+    if (!source) return failed(std::move(source.error()));
+    const Graph graph = prune(source->graph);
+    auto run = run_sharded(graph, feeds, options, *transport, what_runs(options, library));
+    if (!run) return fail(std::move(run.error()));
+    measured.outputs = std::move(run->outputs);
+    measured.is_quiet = run->rank > 0;
+    measured.compile_ms = run->compile_ms;
+    measured.shards = shards_json(graph, *run);
+    measured.placement_text = shards_text(graph, *run);
+    for (const devices::RunReport& report : run->reports) measured.launches += report.kernel_launches;
+    measured.run_ms = std::move(run->run_ms);
+    return {};
+}
+
 Result<void> run_source(const RunOptions& options) {
     if (options.model.empty() == options.call.empty()) {
         return fail({.code = "cli.what_to_run",
@@ -440,10 +478,12 @@ Result<void> run_source(const RunOptions& options) {
     Measured measured;
     measured.load_ms = milliseconds_since(begin);
     const auto run = !options.system.empty()          ? run_on_system
+                     : runs_sharded(options)          ? run_on_places
                      : options.backend == "reference" ? run_interpreted
                                                       : run_compiled;
     if (auto done = run(options, *library, *given, *progress, measured); !done) return done;
     measured.peak_resident_bytes = peak_resident_bytes();
+    if (measured.is_quiet) return {};
     if (options.output.ends_with(".npy") && measured.outputs.size() != 1) {
         return fail({.code = "cli.output",
                      .summary = fmt::format("'{}' holds one array, and there are {} outputs", options.output,

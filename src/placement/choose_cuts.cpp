@@ -18,13 +18,19 @@ Diagnostic wrong_text(const std::string& text) {
             .params = {{"text", text}}};
 }
 
-Result<SaidCut> parse_cut(const std::string& text) {
+bool parse_count(const char* begin, const char* end, int64_t& count) {
+    const auto [rest, error] = std::from_chars(begin, end, count);
+    return error == std::errc() && rest == end && count >= 1;
+}
+
+// A number alone: any axis.
+Result<std::optional<SaidCut>> parse_cut(const std::string& text, int64_t& parts) {
+    const char* const end = text.data() + text.size();
+    if (parse_count(text.data(), end, parts)) return std::nullopt;
     const size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0) return fail(wrong_text(text));
     SaidCut cut;
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data() + equals + 1, end, cut.parts);
-    if (error != std::errc() || rest != end || cut.parts < 1) return fail(wrong_text(text));
+    if (!parse_count(text.data() + equals + 1, end, parts)) return fail(wrong_text(text));
     const std::string name = text.substr(0, equals);
     const size_t dot = name.rfind('.');
     cut.operation = dot == std::string::npos ? "" : name.substr(0, dot);
@@ -68,8 +74,8 @@ private:
                                                       const std::vector<sharding::Axis>& axes) {
         std::vector<std::vector<int32_t>> list(said_.mesh.size());
         for (size_t d = 0; d < said_.mesh.size(); d++) {
-            for (const auto& text : said_.texts) {
-                const SaidCut& cut = text[d];
+            for (const SaidCut& cut : said_.cuts) {
+                if (cut.dimension != d) continue;
                 if (!cut.operation.empty() && cut.operation != operation.name) continue;
                 if (cut.axis.empty()) {
                     used_.insert(&cut);
@@ -156,21 +162,19 @@ private:
 
     Result<void> check_used() const {
         Diagnostics problems;
-        for (const auto& text : said_.texts) {
-            for (const SaidCut& cut : text) {
-                if (used_.contains(&cut)) continue;
-                std::set<std::string> names;
-                for (const Operation& operation : graph_.operations)
-                    for (const sharding::Axis& axis : sharding::axes_of(graph_, operation))
-                        if (cut.operation.empty() || cut.operation == operation.name) names.insert(axis.name);
-                problems.push_back({.code = "placement.cut_name",
-                                    .summary = cut.operation.empty()
-                                                   ? fmt::format("no operation has an axis '{}'", cut.axis)
-                                                   : fmt::format("there is no axis '{}' of an operation '{}'", cut.axis,
-                                                                 cut.operation),
-                                    .expected = names.empty() ? "" : fmt::format("one of {}", fmt::join(names, ", ")),
-                                    .params = {{"axis", cut.axis}}});
-            }
+        for (const SaidCut& cut : said_.cuts) {
+            if (used_.contains(&cut)) continue;
+            std::set<std::string> names;
+            for (const Operation& operation : graph_.operations)
+                for (const sharding::Axis& axis : sharding::axes_of(graph_, operation))
+                    if (cut.operation.empty() || cut.operation == operation.name) names.insert(axis.name);
+            problems.push_back({.code = "placement.cut_name",
+                                .summary = cut.operation.empty()
+                                               ? fmt::format("no operation has an axis '{}'", cut.axis)
+                                               : fmt::format("there is no axis '{}' of an operation '{}'", cut.axis,
+                                                             cut.operation),
+                                .expected = names.empty() ? "" : fmt::format("one of {}", fmt::join(names, ", ")),
+                                .params = {{"axis", cut.axis}}});
         }
         if (!problems.empty()) return fail(std::move(problems));
         return {};
@@ -190,14 +194,15 @@ private:
 Result<SaidCuts> parse_cuts(const std::vector<std::string>& texts) {
     SaidCuts said;
     for (const std::string& text : texts) {
-        auto& cuts = said.texts.emplace_back();
         Mesh mesh;
         for (size_t begin = 0; begin <= text.size();) {
             const size_t end = std::min(text.find(',', begin), text.size());
-            auto cut = parse_cut(text.substr(begin, end - begin));
+            auto cut = parse_cut(text.substr(begin, end - begin), mesh.emplace_back());
             if (!cut) return fail(std::move(cut.error()));
-            mesh.push_back(cut->parts);
-            cuts.push_back(std::move(*cut));
+            if (*cut) {
+                (*cut)->dimension = mesh.size() - 1;
+                said.cuts.push_back(std::move(**cut));
+            }
             begin = end + 1;
         }
         if (said.mesh.empty()) said.mesh = mesh;

@@ -8,19 +8,19 @@
 
 namespace heddle::placement {
 
-// What is said of a cut: "in_row=2,k=4", "y.k=2": for each dimension of the mesh an axis, of one operation or, without a
-// name, of each that has it.
+// That one dimension of the mesh cuts this axis of an operation.
 struct SaidCut {
-    std::string operation, axis;  // an empty operation: of all; an empty axis: none
-    int64_t parts = 1;
+    std::string operation, axis;  // an empty operation: all that have the axis; an empty axis: it cuts none
+    size_t dimension = 0;
 };
 
-// Texts of commands, each over the dimensions of one mesh, which all of them must agree in. Codes placement.cut_syntax,
-// placement.cut_mesh.
 struct SaidCuts {
     Mesh mesh;
-    std::vector<std::vector<SaidCut>> texts;
+    std::vector<SaidCut> cuts;
 };
+// Texts of commands: "in_row=2,y.k=4" is a mesh of 2 by 4 whose dimensions cut `in_row` of all operations that have it
+// and `k` of the operation y, "4" a mesh without a word on cuts. Each speaks of the dimensions of one mesh, which all of
+// them must agree in. Codes placement.cut_syntax, placement.cut_mesh.
 Result<SaidCuts> parse_cuts(const std::vector<std::string>& texts);
 
 // How a graph is cut, and what that costs by the model.

@@ -46,15 +46,12 @@ void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, in
     }
     auto sound = modules::verify_messages(split);
     ASSERT_TRUE(sound) << render(sound.error());
-    for (const auto& m : split) std::printf("%s", modules::print(m).c_str());
     auto together = Together::load(std::move(split), 2, nullptr);
     ASSERT_TRUE(together) << render(together.error());
     std::mt19937 random(1);
     const std::vector<TensorData> feeds = sharding::random_feeds(graph, random, 1, 3);
-    std::vector<std::vector<TensorData>> arguments(static_cast<size_t>(places), feeds);
     std::vector<RunReport> reports;
-    for (size_t p = 0; p < arguments.size(); p++) arguments[p].resize((*together)->program(p).entry().parameters.size());
-    auto results = (*together)->run(arguments, &reports);
+    auto results = (*together)->run(feeds, &reports);
     ASSERT_TRUE(results) << render(results.error());
     auto whole = evaluate_graph_bounded(graph, feeds);
     ASSERT_TRUE(whole);

@@ -70,11 +70,10 @@ private:
             operations_++;
             if (choices.below(8) == 0) continue;  // as costs choose: any axis
             const auto axes = sharding::axes_of(graph, operation);
-            auto& text = said.texts.emplace_back();
-            for (int64_t parts : mesh) {
+            for (size_t d = 0; d < mesh.size(); d++) {
                 const auto axis = static_cast<size_t>(choices.below(static_cast<int64_t>(axes.size()) + 1));
                 const bool cut = axis < axes.size() && !axes[axis].refusal && std::ranges::count(axes, axes[axis].name, &Axis::name) == 1;
-                text.push_back({operation.name, cut ? axes[axis].name : "", parts});
+                said.cuts.push_back({operation.name, cut ? axes[axis].name : "", d});
                 axes_ += cut;
             }
         }
@@ -130,10 +129,9 @@ private:
     }
 
     std::string run(const Prepared& prepared, modules::ShardedProgram made, const std::vector<PlaceId>& readers) {
-        const size_t count = made.processes.size();
         auto together = devices::Together::load(std::move(made.processes), 2, nullptr);
         if (!together) return render(together.error());
-        const auto results = (*together)->run(std::vector(count, prepared.feeds));
+        const auto results = (*together)->run(prepared.feeds);
         if (!results) return render(results.error());
         return within_bounds(prepared, readers, [&](size_t r, size_t i) { return (*results)[readers[r]][i]; });
     }

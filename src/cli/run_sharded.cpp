@@ -1,0 +1,144 @@
+#include "cli/run_sharded.h"
+
+#include <chrono>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/support.h"
+#include "placement/parts.h"
+#include "support/file.h"
+#include "transport/mpi.h"
+#include "transport/tcp.h"
+
+namespace heddle::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t most_hosts_bytes = 1 << 20;
+
+// Of threads of one process, or of processes of one machine: a copy in memory, and a wake-up. Design, until links are
+// measured.
+constexpr double memory_bandwidth = 4e9, memory_latency = 20e-6;
+
+std::chrono::milliseconds milliseconds(double seconds) {
+    return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
+}
+
+Result<std::shared_ptr<transport::Transport>> connect_hosts(const ShardOptions& options) {
+    auto text = read_file(options.hosts, most_hosts_bytes);
+    if (!text) return fail(std::move(text.error()));
+    const auto hosts = transport::read_hosts(std::make_shared<SourceText>(options.hosts, std::move(*text)));
+    if (!hosts) return fail(hosts.error());
+    auto made = transport::connect_tcp(*hosts, options.rank, {milliseconds(options.timeout), milliseconds(options.timeout)});
+    if (!made) return fail(std::move(made.error()));
+    return std::shared_ptr<transport::Transport>(std::move(*made));
+}
+
+// Place by place, as the texts of cuts say; without them all places in a row.
+Result<placement::SaidCuts> cuts_of(const ShardOptions& options, int processes) {
+    auto said = placement::parse_cuts(options.shards);
+    if (!said) return said;
+    if (said->mesh.empty()) said->mesh = {processes};
+    const int64_t places = placement::places_of(said->mesh);
+    if (processes > 0 && places != processes) {
+        return fail({.code = "cli.shard_places",
+                     .summary = "a program is cut for another number of places than there are processes",
+                     .expected = fmt::format("{} places", processes),
+                     .found = fmt::format("{} places, by {}", places, fmt::join(options.shards, " ")),
+                     .remedy = "start as many processes as there are places, or cut into as many parts"});
+    }
+    return said;
+}
+
+}  // namespace
+
+bool runs_sharded(const RunOptions& options) {
+    return !options.shard.shards.empty() || !options.shard.hosts.empty() || !options.shard.machines.empty() ||
+           transport::launched_ranks().has_value();
+}
+
+Result<std::shared_ptr<transport::Transport>> connect(const ShardOptions& options) {
+    if (!options.hosts.empty()) return connect_hosts(options);
+    if (options.machines.empty() && !transport::launched_ranks()) return std::shared_ptr<transport::Transport>();
+    auto made = transport::connect_mpi({.timeout = milliseconds(options.timeout), .library = options.machines == "mpi" ? "" : options.machines});
+    if (!made) return fail(std::move(made.error()));
+    return std::shared_ptr<transport::Transport>(std::move(*made));
+}
+
+Result<ShardedRun> run_sharded(const Graph& graph, const std::vector<TensorData>& feeds, const RunOptions& options,
+                               std::shared_ptr<transport::Transport> transport, const std::string& what) {
+    using Clock = std::chrono::steady_clock;
+    ShardedRun run;
+    auto begin = Clock::now();
+    const auto made = [&]() -> Result<std::shared_ptr<devices::Together>> {
+        auto said = cuts_of(options.shard, transport ? transport->size() : 0);
+        if (!said) return fail(std::move(said.error()));
+        auto places = placement::system_of_processes(this_machine(), static_cast<int32_t>(placement::places_of(said->mesh)),
+                                                     memory_bandwidth, memory_latency);
+        auto program = modules::sharded(graph, *said, std::move(places), {sharding::PlaceId(0)});
+        if (!program) return fail(std::move(program.error()));
+        auto processes = std::move(program->processes);
+        run.program = std::move(*program);
+        const auto folder = usable_folder(options.cache);
+        return transport ? devices::Together::join(std::move(processes), transport, what, options.threads, folder)
+                         : devices::Together::load(std::move(processes), options.threads, folder);
+    };
+    auto together = made();
+    if (!together) {
+        if (transport) transport->fail(together.error());
+        return fail(std::move(together.error()));
+    }
+    run.rank = transport ? transport->rank() : 0;
+    run.compile_ms = milliseconds_since(begin);
+    for (int64_t i = 0; i < options.repeat; i++) {
+        begin = Clock::now();
+        auto results = (*together)->run(feeds, &run.reports);
+        if (!results) return fail(std::move(results.error()));
+        run.run_ms.push_back(milliseconds_since(begin));
+        run.outputs = std::move(results->front());
+    }
+    return run;
+}
+
+Json shards_json(const Graph& graph, const ShardedRun& run) {
+    const placement::Cutting& cutting = run.program.cutting;
+    Json json = {{"mesh", cutting.mesh}, {"cuts", Json::object()}, {"places", Json::array()}};
+    for (size_t o = 0; o < graph.operations.size(); o++) {
+        Json axes = Json::array();
+        for (const std::string& axis : cutting.axes[o]) axes.push_back(axis.empty() ? Json(nullptr) : Json(axis));
+        json["cuts"][graph.operations[o].name] = std::move(axes);
+    }
+    for (size_t p = 0; p < cutting.out.size(); p++)
+        json["places"].push_back({{"sends", cutting.out[p]}, {"receives", cutting.in[p]}});
+    json["modelled"] = {{"compute_seconds", cutting.compute_seconds}, {"send_seconds", cutting.send_seconds}};
+    json["messages"] = run.program.messages.size();
+    json["bytes"] = cutting.bytes;
+    json["rank"] = run.rank;
+    json["run"] = Json::array();
+    for (const devices::RunReport& report : run.reports) {
+        Json own = {{"sent_messages", report.messages}, {"sent_bytes", report.sent_bytes}, {"steps", Json::array()}};
+        for (const devices::RunReport::Line& line : report.lines)
+            own["steps"].push_back({{"what", line.what}, {"seconds", line.seconds}, {"bytes", line.bytes}});
+        json["run"].push_back(std::move(own));
+    }
+    return json;
+}
+
+std::string shards_text(const Graph& graph, const ShardedRun& run) {
+    const placement::Cutting& cutting = run.program.cutting;
+    std::string text = fmt::format("mesh of {} places\n", fmt::join(cutting.mesh, " x "));
+    for (size_t o = 0; o < graph.operations.size(); o++) {
+        std::vector<std::string> axes;
+        for (const std::string& axis : cutting.axes[o]) axes.push_back(axis.empty() ? "whole" : "cut along " + axis);
+        text += fmt::format("  {}: {}\n", graph.operations[o].name, fmt::join(axes, ", "));
+    }
+    for (size_t p = 0; p < cutting.out.size(); p++)
+        text += fmt::format("place {} sends {} bytes, receives {}\n", p, cutting.out[p], cutting.in[p]);
+    return text + fmt::format("modelled: {:.3g} ms of work, {:.3g} ms of messages", 1e3 * cutting.compute_seconds,
+                              1e3 * cutting.send_seconds);
+}
+
+}  // namespace heddle::cli
