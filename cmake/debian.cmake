@@ -1,4 +1,5 @@
-# Debian packages: heddle with the command, the shared library and the data, libheddle-dev with what programs are built by.
+# Debian packages: heddle with the command, the shared library and the data, libheddle-dev with what programs are built by,
+# heddle-mpi with what connects it with MPI.
 #   cd build && cpack
 set(HEDDLE_MAINTAINER "The Heddle developers <heddle@localhost>" CACHE STRING "who the Debian packages name")
 set(CPACK_GENERATOR DEB)
@@ -7,6 +8,9 @@ set(CPACK_PACKAGE_VERSION ${version})
 set(CPACK_PACKAGE_CONTACT ${HEDDLE_MAINTAINER})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_COMPONENTS_ALL heddle dev)
+if(mpi_names)
+  list(APPEND CPACK_COMPONENTS_ALL mpi)
+endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -28,6 +32,11 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "heddle (= ${version})")
 set(CPACK_COMPONENT_DEV_DESCRIPTION
     "tensor compiler, files for development\nHeaders of the C and C++ interface, the static library and files for CMake.")
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME heddle-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "heddle (= ${version})")
+set(CPACK_COMPONENT_MPI_DESCRIPTION
+    "tensor compiler, programs over several machines by MPI\nWhat connects Heddle with Open MPI and MPICH.")
 
 # Licences and changes, where Debian looks for them.
 file(READ ${PROJECT_SOURCE_DIR}/LICENSE licence)
@@ -43,7 +52,11 @@ if(GZIP)
   set(changes ${PROJECT_BINARY_DIR}/debian/changelog)
   file(WRITE ${changes} "heddle (${version}) unstable; urgency=medium\n\n  * What changed is in CHANGELOG.md of the sources.\n\n -- ${HEDDLE_MAINTAINER}  ${date}\n")
   execute_process(COMMAND ${GZIP} -9nf ${changes})
-  foreach(package heddle:heddle libheddle-dev:dev)
+  set(packages heddle:heddle libheddle-dev:dev)
+  if(mpi_names)
+    list(APPEND packages heddle-mpi:mpi)
+  endif()
+  foreach(package ${packages})
     string(REGEX MATCH "(.*):(.*)" all ${package})
     set(documents ${CMAKE_INSTALL_DATADIR}/doc/${CMAKE_MATCH_1})
     install(FILES ${PROJECT_BINARY_DIR}/debian/copyright DESTINATION ${documents} COMPONENT ${CMAKE_MATCH_2})

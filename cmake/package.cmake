@@ -103,6 +103,13 @@ if(TARGET heddle_shared)
   install(TARGETS heddle_shared EXPORT heddleTargets LIBRARY ${to_run} NAMELINK_COMPONENT dev)
   install(EXPORT heddleTargets NAMESPACE heddle:: DESTINATION ${package_folder} ${to_build})
 endif()
+# Connecting with MPI: to be compiled against one's own; compiled against those that were here. Only these need an MPI.
+install(FILES ${PROJECT_SOURCE_DIR}/src/transport/mpi_plugin.c ${PROJECT_SOURCE_DIR}/src/transport/mpi_plugin.h
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/heddle/mpi ${to_run})
+foreach(name ${mpi_names})
+  install(TARGETS heddle_mpi_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/heddle COMPONENT mpi)
+  add_dependencies(heddle_installed heddle_mpi_${name})
+endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/api/heddle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${to_build})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle ${to_build}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cli EXCLUDE PATTERN python EXCLUDE PATTERN api EXCLUDE)

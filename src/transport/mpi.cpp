@@ -359,12 +359,17 @@ private:
                 ask(other);
                 next_ask = now + timeout_ / 8;
             }
-            // Others may need this core.
-            const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(now - begin);
-            pause(lock, waited < std::chrono::microseconds(50) ? std::chrono::microseconds(0)
-                                                              : std::clamp(waited / 8, std::chrono::microseconds(10),
-                                                                           std::chrono::microseconds(500)));
+            pause(lock, time_to_pause(now - begin));
         }
+    }
+
+    // Others may need this core, but MPI moves nothing while nobody calls it.
+    std::chrono::microseconds time_to_pause(Clock::duration waited) const {
+        using std::chrono::microseconds;
+        const bool receives = std::ranges::any_of(peers_, [](const MpiPeer& each) { return each.receiving != nullptr; });
+        const auto time = std::chrono::duration_cast<microseconds>(waited) / 8;
+        if (receives || time < microseconds(25)) return microseconds(0);
+        return std::min(time, microseconds(300));
     }
 
     Result<void> check_heard(MpiLock& lock, int other) {

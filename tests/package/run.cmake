@@ -53,6 +53,14 @@ expect("1 kernels compiled,")
 run(1 ${prefix}/bin/heddle conformance ${plugin} --only "operator relu" --only "operator softmax")
 expect("error[conformance.result]")
 
+# What connects with MPI is compiled against one's own, out of what is installed alone.
+foreach(name openmpi mpich)
+  find_program(MPICC_${name} mpicc.${name})
+  if(MPICC_${name})
+    run(0 ${MPICC_${name}} -shared -fPIC -O2 -Wall -Werror -o ${folder}/libheddle_mpi.so ${prefix}/share/heddle/mpi/mpi_plugin.c)
+  endif()
+endforeach()
+
 # The manual page says what each command does, and nothing in it is wrong for man.
 file(READ ${prefix}/share/man/man1/heddle.1 output)
 foreach(said ".TH HEDDLE 1" "heddle compile" "\\-\\-bind")

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "helpers/codes.h"
+#include "transport/agree.h"
 #include "transport/in_process.h"
 #include "transport/free_hosts.h"
 #include "transport/ranks.h"
@@ -289,6 +290,30 @@ TEST_P(Messages, ThatLeftTheirMemoryArriveWhenTheirSenderHasEnded) {
             EXPECT_EQ(memory, message(300'000, 0, 0));
         }
     });
+}
+
+// ---- agreement
+
+std::vector<std::string> agreed(const Ends& ends, const std::vector<int>& digests) {
+    std::vector<std::string> said(ends.size());
+    in_ranks(ends, [&](Transport& end) {
+        const auto rank = static_cast<size_t>(end.rank());
+        const std::byte digest[] = {std::byte(1), std::byte(digests[rank])};
+        const auto fine = agree(end, "program", digest);
+        said[rank] = code_of(fine) + " " + rank_of(fine);
+        if (!fine) end.fail(fine.error());
+    });
+    return said;
+}
+
+TEST_P(Messages, OfAgreementNameWhoDiffers) {
+    using Said = std::vector<std::string>;
+    EXPECT_EQ(agreed(make(1), {5}), Said(1, "ok "));
+    EXPECT_EQ(agreed(make(4), {5, 5, 5, 5}), Said(4, "ok "));
+    EXPECT_EQ(agreed(make(4), {5, 5, 6, 5}), Said(4, "transport.other_program 2"));
+    EXPECT_EQ(agreed(make(5), {5, 6, 7, 5, 5}), Said(5, "transport.other_program 1 2"));
+    EXPECT_EQ(agreed(make(2), {5, 6}), Said(2, "transport.other_program 0 1"));
+    EXPECT_EQ(agreed(make(4), {5, 6, 6, 5}), Said(4, "transport.other_program 0 1 2 3"));
 }
 
 Ends make_tcp(int size, std::chrono::milliseconds timeout) {

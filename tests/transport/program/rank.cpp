@@ -1,5 +1,5 @@
 // One process of several, for processes.py: rank tcp MILLISECONDS SCENARIO HOSTS RANK, or rank mpi MILLISECONDS SCENARIO LIBRARY.
-// It prints "ok", or the code of an error, the rank that it names, and its text; then it exits with 1.
+// rank threads MILLISECONDS SCENARIO: two threads of this process. It prints "ok", or the code of an error, the rank that it names, and its text; then it exits with 1.
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,6 +11,7 @@
 
 #include "support/file.h"
 #include "transport/agree.h"
+#include "transport/in_process.h"
 #include "transport/mpi.h"
 #include "transport/ranks.h"
 #include "transport/tcp.h"
@@ -167,7 +168,16 @@ int report(const std::string& who, const Diagnostics& why) {
     return 1;
 }
 
+int run_threads(const std::vector<std::string>& arguments) {
+    in_ranks(make_in_process(2, std::chrono::milliseconds(std::stoi(arguments[2]))), [&](Transport& end) {
+        auto done = scenarios.at(arguments[3])(end);
+        if (!done) report(fmt::format("rank {}", end.rank()), done.error());
+    });
+    return 0;
+}
+
 int run(const std::vector<std::string>& arguments) {
+    if (arguments[1] == "threads") return run_threads(arguments);
     auto end = connect(arguments);
     if (!end) return report("nobody", end.error());
     const std::string who = fmt::format("rank {}", (*end)->rank());
