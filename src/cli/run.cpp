@@ -443,6 +443,15 @@ Result<void> run_on_places(const RunOptions& options, const Library& library, co
     };
     std::vector<TensorData> feeds;
     auto source = load_with_feeds(options, library, given, progress, measured, feeds);
+    if (!source && may_be_staged(options) && inference::needs_stages(source.error())) {
+        auto places = places_of(options, *transport);
+        if (!places) return failed(std::move(places.error()));
+        const auto engine = open_engine(options.threads, options.cache);
+        engine->places = devices::make_places(std::move(*places));
+        measured.is_quiet = *transport && (*transport)->rank() > 0;
+        auto run = run_in_stages(options, library, given, engine, progress, measured);
+        return run ? Result<void>() : failed(std::move(run.error()));
+    }
     if (!source) return failed(std::move(source.error()));
     const Graph graph = prune(source->graph);
     auto run = run_sharded(graph, feeds, options, *transport, what_runs(options, library));

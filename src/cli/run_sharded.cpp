@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/support.h"
-#include "placement/parts.h"
+#include "devices/places.h"
 #include "support/file.h"
 #include "transport/mpi.h"
 #include "transport/tcp.h"
@@ -18,10 +18,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int64_t most_hosts_bytes = 1 << 20;
-
-// Of threads of one process, or of processes of one machine: a copy in memory, and a wake-up. Design, until links are
-// measured.
-constexpr double memory_bandwidth = 4e9, memory_latency = 20e-6;
 
 std::chrono::milliseconds milliseconds(double seconds) {
     return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
@@ -68,23 +64,27 @@ Result<std::shared_ptr<transport::Transport>> connect(const ShardOptions& option
     return std::shared_ptr<transport::Transport>(std::move(*made));
 }
 
+Result<devices::PlacesOptions> places_of(const RunOptions& options, std::shared_ptr<transport::Transport> transport) {
+    auto said = cuts_of(options.shard, transport ? transport->size() : 0);
+    if (!said) return fail(std::move(said.error()));
+    return devices::PlacesOptions{std::move(*said), std::move(transport), options.threads, usable_folder(options.cache),
+                                  this_machine()};
+}
+
 Result<ShardedRun> run_sharded(const Graph& graph, const std::vector<TensorData>& feeds, const RunOptions& options,
                                std::shared_ptr<transport::Transport> transport, const std::string& what) {
     using Clock = std::chrono::steady_clock;
     ShardedRun run;
     auto begin = Clock::now();
     const auto made = [&]() -> Result<std::shared_ptr<devices::Together>> {
-        auto said = cuts_of(options.shard, transport ? transport->size() : 0);
-        if (!said) return fail(std::move(said.error()));
-        auto places = placement::system_of_processes(this_machine(), static_cast<int32_t>(placement::places_of(said->mesh)),
-                                                     memory_bandwidth, memory_latency);
-        auto program = modules::sharded(graph, *said, std::move(places), {sharding::PlaceId(0)});
+        const auto places = places_of(options, transport);
+        if (!places) return fail(places.error());
+        auto program = devices::program_for(graph, *places, {sharding::PlaceId(0)});
         if (!program) return fail(std::move(program.error()));
         auto processes = std::move(program->processes);
         run.program = std::move(*program);
-        const auto folder = usable_folder(options.cache);
-        return transport ? devices::Together::join(std::move(processes), transport, what, options.threads, folder)
-                         : devices::Together::load(std::move(processes), options.threads, folder);
+        return transport ? devices::Together::join(std::move(processes), transport, what, places->threads, places->folder)
+                         : devices::Together::load(std::move(processes), places->threads, places->folder);
     };
     auto together = made();
     if (!together) {

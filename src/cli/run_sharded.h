@@ -8,7 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/commands.h"
-#include "devices/together.h"
+#include "devices/places.h"
 #include "modules/sharded.h"
 
 namespace heddle::cli {
@@ -19,6 +19,9 @@ bool runs_sharded(const RunOptions& options);
 // The way to the other processes: MPI where a launcher started several, or --machines says so, TCP by --hosts. Null: all
 // places are threads of this process. Codes: those of connect_mpi, read_hosts and connect_tcp.
 Result<std::shared_ptr<transport::Transport>> connect(const ShardOptions& options);
+
+// The mesh that the options say, or all processes in a row. Codes: those of parse_cuts, cli.shard_places.
+Result<devices::PlacesOptions> places_of(const RunOptions& options, std::shared_ptr<transport::Transport> transport);
 
 struct ShardedRun {
     modules::ShardedProgram program;  // without the processes

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "graph/graph.h"
+#include "inference/places.h"
 #include "plan/plan.h"
 #include "runtime/executable.h"
 #include "runtime/prepared.h"
@@ -28,6 +29,7 @@ struct Engine {
     std::shared_ptr<runtime::KernelCache> kernels;
     std::shared_ptr<runtime::PreparedStore> prepared;
     Target target;
+    std::shared_ptr<Places> places = nullptr;  // that run all programs together; null: they run here
     WorkLimit work;  // of graphs that are compiled
     std::timed_mutex running;  // a pool has one caller at a time, and so has the arena
 };

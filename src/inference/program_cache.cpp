@@ -368,8 +368,46 @@ bool ProgramCache::lock(std::unique_lock<std::timed_mutex>& lock, Progress* prog
     return true;
 }
 
+// Programs that are cut are kept for their sizes alone, so many of them.
+constexpr size_t most_placed = 64;
+
+Result<ProgramCache::Results> ProgramCache::run_on_places(const Wanted& wanted, const Specialise& specialise,
+                                                          Progress* progress) {
+    const std::vector<TensorData> inputs = wanted.all_inputs();
+    const auto is_it = [&](const Placed& placed) {
+        return placed.key == wanted.key && placed.names == wanted.given_names() &&
+               std::ranges::equal(placed.inputs, inputs, [](const TensorData& known, const TensorData& given) {
+                   return known.dtype() == given.dtype() && known.shape() == given.shape() &&
+                          (!known.data() || same_value(known, given));
+               });
+    };
+    auto found = std::ranges::find_if(placed_, is_it);
+    if (found == placed_.end()) {
+        auto graph = guarded("inference.broken", [&] { return specialise(inputs, progress); });
+        if (!graph) return fail(std::move(graph.error()));
+        if (auto fine = check(*graph, inputs); !fine) return fail(std::move(fine.error()));
+        auto program = guarded("inference.broken", [&] { return engine_->places->compile(*graph); });
+        if (progress) progress->finish();
+        if (!program) return fail(std::move(program.error()));
+        compiled_++;
+        placed_.push_front({wanted.key, {}, wanted.given_names(), std::move(*program), graph->tag, scalar_operations(*graph)});
+        for (size_t i = 0; i < inputs.size(); i++) {
+            const bool decided = graph->tensor(graph->inputs[i]).constant.has_value();
+            placed_.front().inputs.push_back(decided ? inputs[i].clone()
+                                                     : TensorData(inputs[i].dtype(), inputs[i].shape(), nullptr, nullptr));
+        }
+        if (placed_.size() > most_placed) placed_.pop_back();
+    } else {
+        placed_.splice(placed_.begin(), placed_, found);
+    }
+    auto tensors = placed_.front().program->run(inputs);
+    if (!tensors) return fail(std::move(tensors.error()));
+    return Results{values_of(std::move(*tensors)), placed_.front().tag, placed_.front().operations};
+}
+
 Result<ProgramCache::Results> ProgramCache::run(const Wanted& wanted, const Specialise& specialise, Progress* progress,
                                                 std::vector<runtime::LaunchTime>* profile) {
+    if (engine_->places) return run_on_places(wanted, specialise, progress);
     auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return fits(entry, wanted); });
     if (found == entries_.end()) found = resized(wanted);
     if (found != entries_.end()) {

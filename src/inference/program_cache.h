@@ -104,6 +104,7 @@ private:
                         std::vector<runtime::LaunchTime>* profile);  // locked
     bool lock(std::unique_lock<std::timed_mutex>& lock, Progress* progress) const;
 
+    Result<Results> run_on_places(const Wanted& wanted, const Specialise& specialise, Progress* progress);
     static Result<Results> run_in(runtime::Session& session, const Wanted& wanted, Progress* progress);
     void make_room();
 
@@ -112,6 +113,16 @@ private:
     int64_t limit_;
     std::vector<plan::Donation> donations_;
     std::list<Entry> entries_;  // the one used last in front
+    // Where the engine has places: programs for exactly these types and values, the one used last in front.
+    struct Placed {
+        std::string key;
+        std::vector<TensorData> inputs;  // of which only decided ones have memory
+        std::map<std::string, int64_t> names;
+        std::shared_ptr<PlacedProgram> program;
+        int64_t tag = 0;
+        double operations = 0;
+    };
+    std::list<Placed> placed_;
     size_t compiled_ = 0;
     Diagnostics notes_;
 };
