@@ -202,6 +202,13 @@ void ProgramCache::set_limit(int64_t limit) {
     limit_ = limit;
 }
 
+void ProgramCache::use_places(std::shared_ptr<Places> places) {
+    std::lock_guard lock(engine_->running);
+    engine_->places = std::move(places);
+    entries_.clear();
+    placed_.clear();
+}
+
 // From the one used last on, each is counted with what it adds to those before it.
 void ProgramCache::make_room() {
     runtime::MemoryInUse known = entries_.front().session->executable().memory();

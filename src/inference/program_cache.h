@@ -75,6 +75,8 @@ public:
     // What all programs that are there keep, what they share once.
     runtime::MemoryInUse memory() const;
     void set_limit(int64_t limit);
+    // The engine's; programs that are there go. Null: they run here.
+    void use_places(std::shared_ptr<Places> places);
     // What plans made since the last call have to say (plan.h), and the folder of the cache.
     Diagnostics take_notes();
 

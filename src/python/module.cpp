@@ -34,4 +34,5 @@ NB_MODULE(_heddle, module) {
     heddle::python::bind_model(module);
     heddle::python::bind_explain(module);
     heddle::python::bind_onnxruntime(module);
+    heddle::python::bind_places(module);
 }

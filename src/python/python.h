@@ -128,6 +128,8 @@ public:
     // By address, what the programs that are there keep.
     std::map<uint64_t, int64_t> memory() const;
     void set_program_cache_bytes(int64_t bytes);
+    // Programs that are made from now on run there; those that are there go.
+    void use_places(std::shared_ptr<inference::Places> places) { programs_.use_places(std::move(places)); }
 
     std::vector<Port> inputs, outputs;
 
@@ -159,5 +161,6 @@ void bind_graph(nb::module_& module);
 void bind_model(nb::module_& module);
 void bind_explain(nb::module_& module);
 void bind_onnxruntime(nb::module_& module);
+void bind_places(nb::module_& module);
 
 }  // namespace heddle::python

@@ -1,0 +1,74 @@
+"""Programs over several places: threads of this process, or processes of a cluster (docs/machines.md)."""
+from __future__ import annotations
+
+import os
+from typing import Any, Iterable
+
+from . import _heddle
+from ._library import checked_threads
+from ._session import InferenceSession, Session
+
+
+class Machines:
+    """The processes that run a program together, of which this is one: number `rank` of `size`.
+
+    Each runs the same script: makes the same sessions, and runs them with the same inputs, in the same order. Each gets all
+    outputs. Where one ends with an exception, the others get a `heddle.Error` that says which and why.
+    """
+
+    def __init__(self, machines: _heddle.Machines) -> None:
+        self._machines = machines
+
+    def __repr__(self) -> str:
+        return f"Machines(rank={self.rank}, size={self.size})"
+
+    @property
+    def rank(self) -> int:
+        return self._machines.rank
+
+    @property
+    def size(self) -> int:
+        return self._machines.size
+
+    def sent(self) -> list[tuple[int, int]]:
+        """By rank: how many messages, and how many bytes, this process has sent there."""
+        return self._machines.sent()
+
+    def __enter__(self) -> Machines:
+        return self
+
+    def __exit__(self, kind: Any, value: BaseException | None, trace: Any) -> None:
+        if value is not None:
+            self._machines.fail(f"{type(value).__name__}: {value}")
+
+
+_launched: Machines | None = None
+
+
+def machines(kind: str = "mpi", *, hosts: str | os.PathLike[str] | None = None, rank: int = 0,
+             timeout: float = 60) -> Machines:
+    """The processes that `mpirun` or `srun` has started: `machines()`, or `machines("/path/of/libheddle_mpi.so")`. Or those of
+    a file of addresses, one a line, this one being line `rank`: `machines(hosts="hosts.txt", rank=1)`.
+
+    Who says nothing for `timeout` seconds is given up. MPI starts once: later calls give the same object.
+    """
+    global _launched
+    if hosts is not None:
+        return Machines(_heddle.Machines.hosts(os.fspath(hosts), rank, timeout))
+    if _launched is None:
+        _launched = Machines(_heddle.Machines.mpi("" if kind == "mpi" else kind, timeout))
+    return _launched
+
+
+def shard(model: Any, cuts: str | int | Iterable[str] = (), *, machines: Machines | None = None, threads: int = 0,
+          **options: Any) -> Session:
+    """A session whose programs are cut over places: threads of this process, or `machines`.
+
+    `model` is a session, which is changed and returned, or what `InferenceSession` takes, with its `options`. `cuts` says
+    how, as `heddle run --shard` does: "batch=2", "up.out_col=4" and "down.k=4", or a number of places; what is not said is
+    chosen by cost. Without it there is a place for each process.
+    """
+    session = model if isinstance(model, Session) else InferenceSession(model, threads=threads, **options)
+    texts = [str(cuts)] if isinstance(cuts, (str, int)) else [str(text) for text in cuts]
+    _heddle.shard(session._session, texts, machines._machines if machines else None, checked_threads(threads))
+    return session
