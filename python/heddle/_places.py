@@ -54,9 +54,9 @@ def machines(kind: str = "mpi", *, hosts: str | os.PathLike[str] | None = None, 
     """
     global _launched
     if hosts is not None:
-        return Machines(_heddle.Machines.hosts(os.fspath(hosts), rank, timeout))
+        return Machines(_heddle.Machines.connect(os.fspath(hosts), rank, "", timeout))
     if _launched is None:
-        _launched = Machines(_heddle.Machines.mpi("" if kind == "mpi" else kind, timeout))
+        _launched = Machines(_heddle.Machines.connect("", 0, "" if kind == "mpi" else kind, timeout))
     return _launched
 
 

@@ -13,8 +13,10 @@
 #include "api/model.h"
 #include "api/runtime.h"
 #include "api/tensors.h"
+#include "devices/places.h"
 #include "inference/build_info.h"
 #include "support/guarded.h"
+#include "transport/connect.h"
 
 using heddle::Diagnostic;
 using heddle::Diagnostics;
@@ -27,6 +29,9 @@ struct heddle_error {
 };
 struct heddle_runtime {
     std::shared_ptr<api::Runtime> runtime;
+};
+struct heddle_machines {
+    std::shared_ptr<heddle::transport::Transport> transport;
 };
 struct heddle_model {
     std::shared_ptr<api::Model> model;
@@ -139,15 +144,16 @@ private:
     const heddle_progress progress_;
 };
 
-// Options of a program that was compiled with an older header: what it does not know has its default.
-Result<heddle_runtime_options> options_of(const heddle_runtime_options* options) {
-    heddle_runtime_options known = {};
+// Options of a program that was compiled with an older header: what it does not know has its default. `least`: the bytes of
+// the first version.
+template <typename Options>
+Result<Options> options_of(const Options* options, size_t least, const char* name) {
+    Options known = {};
     if (!options) return known;
-    constexpr size_t least = offsetof(heddle_runtime_options, allocator) + sizeof options->allocator;  // of version 1.0
     if (options->size < least || options->size > sizeof known) {
         return fail({.code = "api.version",
-                     .summary = "the options of the runtime are of another version of the library",
-                     .expected = fmt::format("size = sizeof(heddle_runtime_options), {} bytes", sizeof known),
+                     .summary = fmt::format("{} are of another version of the library", name),
+                     .expected = fmt::format("size = sizeof({}), {} bytes", name, sizeof known),
                      .found = std::to_string(options->size),
                      .remedy = "set `size`; compile with the header of the library that runs, or of an older one"});
     }
@@ -185,7 +191,8 @@ heddle_status heddle_runtime_create(const heddle_runtime_options* options, heddl
                                     heddle_error** error) {
     return attempt(nullptr, error, [&]() -> Result<void> {
         if (auto fine = given("runtime", runtime); !fine) return fine;
-        const auto known = options_of(options);
+        const auto known = options_of(options, offsetof(heddle_runtime_options, allocator) + sizeof options->allocator,
+                                      "heddle_runtime_options");
         if (!known) return fail(known.error());
         auto made = api::Runtime::make(*known);
         if (!made) return fail(std::move(made.error()));
@@ -209,6 +216,48 @@ heddle_status heddle_runtime_add_operators_text(heddle_runtime* runtime, const c
     return attempt(memory_of(runtime), error, [&]() -> Result<void> {
         if (auto fine = all_given({{"runtime", runtime}, {"name", name}, {"text", text}}); !fine) return fine;
         return runtime->runtime->add_operators_text(name, text);
+    });
+}
+
+heddle_status heddle_machines_connect(const heddle_machines_options* options, heddle_machines** machines,
+                                      heddle_error** error) {
+    return attempt(nullptr, error, [&]() -> Result<void> {
+        if (auto fine = all_given({{"machines", machines}}); !fine) return fine;
+        constexpr size_t least = sizeof(heddle_machines_options);  // of version 1.2
+        const auto known = options_of(options, least, "heddle_machines_options");
+        if (!known) return fail(known.error());
+        auto transport = heddle::transport::connect({.hosts = known->hosts ? known->hosts : "",
+                                                     .rank = known->rank,
+                                                     .library = known->library ? known->library : "",
+                                                     .timeout = known->timeout > 0 ? known->timeout : 60});
+        if (!transport) return fail(std::move(transport.error()));
+        *machines = new heddle_machines{std::move(*transport)};
+        return {};
+    });
+}
+int32_t heddle_machines_rank(const heddle_machines* machines) { return machines ? machines->transport->rank() : 0; }
+int32_t heddle_machines_size(const heddle_machines* machines) { return machines ? machines->transport->size() : 0; }
+void heddle_machines_fail(heddle_machines* machines, const char* why) {
+    attempt(nullptr, nullptr, [&]() -> Result<void> {
+        if (machines) machines->transport->fail({{.code = "api.failed", .summary = why ? why : "it failed"}});
+        return {};
+    });
+}
+void heddle_machines_release(heddle_machines* machines) { delete machines; }
+
+heddle_status heddle_runtime_shard(heddle_runtime* runtime, const char* const* cuts, size_t cut_count,
+                                   heddle_machines* machines, heddle_error** error) {
+    return attempt(memory_of(runtime), error, [&]() -> Result<void> {
+        if (auto fine = all_given({{"runtime", runtime}}); !fine) return fine;
+        std::vector<std::string> texts;
+        for (size_t i = 0; i < cut_count; i++) {
+            if (auto fine = all_given({{"cuts", cuts}, {"cuts", cuts ? cuts[i] : nullptr}}); !fine) return fine;
+            texts.emplace_back(cuts[i]);
+        }
+        auto said = heddle::placement::parse_cuts(texts);
+        if (!said) return fail(std::move(said.error()));
+        runtime->runtime->shard(std::move(*said), machines ? machines->transport : nullptr);
+        return {};
     });
 }
 

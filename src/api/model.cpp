@@ -41,6 +41,13 @@ struct Model::Wanted {
     }
 };
 
+Result<void> Model::check_places() const {
+    if (!runtime_->engine().places) return {};
+    return fail({.code = "api.places",
+                 .summary = "an executable is asked for, and models of this runtime run over several places",
+                 .remedy = "call heddle_model_run, or make a runtime without heddle_runtime_shard"});
+}
+
 Result<void> Model::check_count(size_t inputs) const {
     if (inputs == inputs_.size()) return {};
     return fail({.code = "api.count",
@@ -140,6 +147,7 @@ Result<std::shared_ptr<Executable>> Model::make(const Wanted& wanted, Progress* 
 }
 
 Result<std::shared_ptr<Executable>> Model::compile(std::span<const heddle_tensor> inputs, Progress* progress) {
+    if (auto fine = check_places(); !fine) return fail(std::move(fine.error()));
     auto wanted = this->wanted(inputs);
     if (!wanted) return fail(std::move(wanted.error()));
     if (auto found = known(*wanted)) return found;

@@ -68,6 +68,7 @@ protected:
 private:
     struct Wanted;
     Result<void> check_count(size_t inputs) const;
+    Result<void> check_places() const;
     Result<Wanted> wanted(std::span<const heddle_tensor> inputs) const;
     std::shared_ptr<Executable> known(const Wanted& wanted);
     Result<std::shared_ptr<Executable>> make(const Wanted& wanted, Progress* progress);

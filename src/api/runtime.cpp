@@ -103,6 +103,16 @@ Result<std::shared_ptr<Runtime>> Runtime::make(const heddle_runtime_options& opt
     return runtime;
 }
 
+void Runtime::shard(placement::SaidCuts said, std::shared_ptr<transport::Transport> transport) {
+    if (said.mesh.empty() && transport) said.mesh = {transport->size()};
+    const std::lock_guard lock(engine_->running);
+    engine_->places = devices::make_places({.said = std::move(said),
+                                            .transport = std::move(transport),
+                                            .threads = engine_->pool->threads(),
+                                            .folder = engine_->kernels->folder(),
+                                            .target = engine_->target});
+}
+
 Result<std::shared_ptr<const Library>> Runtime::make_library(const std::vector<Addition>& additions) const {
     auto library = open_library(operators_folder_);
     if (!library) return fail(std::move(library.error()));

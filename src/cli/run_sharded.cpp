@@ -8,30 +8,13 @@
 
 #include "cli/support.h"
 #include "devices/places.h"
-#include "support/file.h"
+#include "transport/connect.h"
 #include "transport/mpi.h"
-#include "transport/tcp.h"
 
 namespace heddle::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int64_t most_hosts_bytes = 1 << 20;
-
-std::chrono::milliseconds milliseconds(double seconds) {
-    return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
-}
-
-Result<std::shared_ptr<transport::Transport>> connect_hosts(const ShardOptions& options) {
-    auto text = read_file(options.hosts, most_hosts_bytes);
-    if (!text) return fail(std::move(text.error()));
-    const auto hosts = transport::read_hosts(std::make_shared<SourceText>(options.hosts, std::move(*text)));
-    if (!hosts) return fail(hosts.error());
-    auto made = transport::connect_tcp(*hosts, options.rank, {milliseconds(options.timeout), milliseconds(options.timeout)});
-    if (!made) return fail(std::move(made.error()));
-    return std::shared_ptr<transport::Transport>(std::move(*made));
-}
 
 // Place by place, as the texts of cuts say; without them all places in a row.
 Result<placement::SaidCuts> cuts_of(const ShardOptions& options, int processes) {
@@ -57,11 +40,12 @@ bool runs_sharded(const RunOptions& options) {
 }
 
 Result<std::shared_ptr<transport::Transport>> connect(const ShardOptions& options) {
-    if (!options.hosts.empty()) return connect_hosts(options);
-    if (options.machines.empty() && !transport::launched_ranks()) return std::shared_ptr<transport::Transport>();
-    auto made = transport::connect_mpi({.timeout = milliseconds(options.timeout), .library = options.machines == "mpi" ? "" : options.machines});
-    if (!made) return fail(std::move(made.error()));
-    return std::shared_ptr<transport::Transport>(std::move(*made));
+    if (options.hosts.empty() && options.machines.empty() && !transport::launched_ranks())
+        return std::shared_ptr<transport::Transport>();
+    return transport::connect({.hosts = options.hosts,
+                               .rank = options.rank,
+                               .library = options.machines == "mpi" ? "" : options.machines,
+                               .timeout = options.timeout});
 }
 
 Result<devices::PlacesOptions> places_of(const RunOptions& options, std::shared_ptr<transport::Transport> transport) {

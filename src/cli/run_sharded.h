@@ -17,7 +17,7 @@ namespace heddle::cli {
 bool runs_sharded(const RunOptions& options);
 
 // The way to the other processes: MPI where a launcher started several, or --machines says so, TCP by --hosts. Null: all
-// places are threads of this process. Codes: those of connect_mpi, read_hosts and connect_tcp.
+// places are threads of this process. Codes: those of transport::connect.
 Result<std::shared_ptr<transport::Transport>> connect(const ShardOptions& options);
 
 // The mesh that the options say, or all processes in a row. Codes: those of parse_cuts, cli.shard_places.

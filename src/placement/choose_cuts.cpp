@@ -39,6 +39,16 @@ Result<std::optional<SaidCut>> parse_cut(const std::string& text, int64_t& parts
     return cut;
 }
 
+// By its name, or, without one, the first that goes along a dimension of this name and can be cut.
+const sharding::Axis* axis_called(const std::vector<sharding::Axis>& axes, const std::string& name) {
+    const auto named = std::ranges::find(axes, name, &sharding::Axis::name);
+    if (named != axes.end()) return &*named;
+    const auto along = std::ranges::find_if(axes, [&](const sharding::Axis& axis) {
+        return !axis.refusal && axis.extent.named() && axis.extent.text() == name;
+    });
+    return along == axes.end() ? nullptr : &*along;
+}
+
 class Chooser {
 public:
     Chooser(const Graph& graph, const SaidCuts& said, const System& system)
@@ -82,11 +92,11 @@ private:
                     list[d] = {-1};
                     continue;
                 }
-                const auto axis = std::ranges::find(axes, cut.axis, &sharding::Axis::name);
-                if (axis == axes.end()) continue;
+                const sharding::Axis* axis = axis_called(axes, cut.axis);
+                if (!axis) continue;
                 used_.insert(&cut);
                 if (axis->refusal && said_.mesh[d] > 1) return fail(*axis->refusal);
-                list[d] = {static_cast<int32_t>(axis - axes.begin())};
+                list[d] = {static_cast<int32_t>(axis - axes.data())};
             }
             if (!list[d].empty()) continue;
             list[d].push_back(-1);
@@ -167,7 +177,10 @@ private:
             std::set<std::string> names;
             for (const Operation& operation : graph_.operations)
                 for (const sharding::Axis& axis : sharding::axes_of(graph_, operation))
-                    if (cut.operation.empty() || cut.operation == operation.name) names.insert(axis.name);
+                    if (cut.operation.empty() || cut.operation == operation.name) {
+                        names.insert(axis.name);
+                        if (axis.extent.named()) names.insert(axis.extent.text());
+                    }
             problems.push_back({.code = "placement.cut_name",
                                 .summary = cut.operation.empty()
                                                ? fmt::format("no operation has an axis '{}'", cut.axis)

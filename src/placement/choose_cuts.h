@@ -10,7 +10,9 @@ namespace heddle::placement {
 
 // That one dimension of the mesh cuts this axis of an operation.
 struct SaidCut {
-    std::string operation, axis;  // an empty operation: all that have the axis; an empty axis: it cuts none
+    // An empty operation: all that have the axis. An axis has a name, or goes along a dimension of this name ("batch");
+    // an empty one: it cuts none.
+    std::string operation, axis;
     size_t dimension = 0;
 };
 

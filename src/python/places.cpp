@@ -3,36 +3,19 @@
 
 #include "devices/places.h"
 #include "python/python.h"
-#include "support/file.h"
-#include "transport/mpi.h"
-#include "transport/tcp.h"
+#include "transport/connect.h"
 
 namespace heddle::python {
 namespace {
-
-constexpr int64_t most_hosts_bytes = 1 << 20;
 
 struct Machines {
     std::shared_ptr<transport::Transport> transport;
 };
 
-std::chrono::milliseconds milliseconds(double seconds) {
-    return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
-}
-
-Machines by_mpi(const std::string& library, double timeout) {
-    nb::gil_scoped_release others_run;
-    auto made = transport::connect_mpi({.timeout = milliseconds(timeout), .library = library});
-    nb::gil_scoped_acquire python;
-    return {value_or_raise(std::move(made))};
-}
-
-Machines by_hosts(const std::string& file, int rank, double timeout) {
-    const auto text = value_or_raise(read_file(file, most_hosts_bytes));
-    const auto hosts = value_or_raise(transport::read_hosts(std::make_shared<SourceText>(file, text)));
+Machines connected(const std::string& hosts, int rank, const std::string& library, double timeout) {
     auto made = [&] {
         nb::gil_scoped_release others_run;
-        return transport::connect_tcp(hosts, rank, {milliseconds(timeout), milliseconds(timeout)});
+        return transport::connect({.hosts = hosts, .rank = rank, .library = library, .timeout = timeout});
     }();
     return {value_or_raise(std::move(made))};
 }
@@ -51,8 +34,7 @@ std::shared_ptr<inference::Places> places_of(const std::vector<std::string>& cut
 
 void bind_places(nb::module_& module) {
     nb::class_<Machines>(module, "Machines")
-        .def_static("mpi", &by_mpi, nb::arg("library"), nb::arg("timeout"))
-        .def_static("hosts", &by_hosts, nb::arg("file"), nb::arg("rank"), nb::arg("timeout"))
+        .def_static("connect", &connected, nb::arg("hosts"), nb::arg("rank"), nb::arg("library"), nb::arg("timeout"))
         .def_prop_ro("rank", [](const Machines& machines) { return machines.transport->rank(); })
         .def_prop_ro("size", [](const Machines& machines) { return machines.transport->size(); })
         // By rank: messages and bytes that this process has sent there.
@@ -66,10 +48,6 @@ void bind_places(nb::module_& module) {
         .def("fail", [](const Machines& machines, const std::string& why) {
             machines.transport->fail({{.code = "python.failed", .summary = why}});
         });
-    module.def("launched_ranks", []() -> nb::object {
-        const auto launched = transport::launched_ranks();
-        return launched ? nb::object(nb::make_tuple(launched->rank, launched->size)) : nb::none();
-    });
     module.def(
         "shard",
         [](Session& session, const std::vector<std::string>& cuts, const Machines* machines, int threads) {

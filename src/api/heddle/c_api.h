@@ -38,7 +38,7 @@ extern "C" {
    name, too. The minor number grows with what is added: functions, and members at the end of structs that begin with
    `size`. A library serves programs that were compiled with its major number, and its minor number or an older one. */
 #define HEDDLE_API_MAJOR 1u
-#define HEDDLE_API_MINOR 1u
+#define HEDDLE_API_MINOR 2u
 #define HEDDLE_API_VERSION (HEDDLE_API_MAJOR << 16 | HEDDLE_API_MINOR)
 
 HEDDLE_API uint32_t heddle_api_version(void); /* the library's */
@@ -156,6 +156,35 @@ HEDDLE_API heddle_status heddle_runtime_add_operators_text(heddle_runtime* runti
 /* What is no error, but worth a warning, since the last call: a damaged cache, a program that could not be fused. NULL:
    nothing. The caller frees it. */
 HEDDLE_API heddle_error* heddle_runtime_take_notes(heddle_runtime* runtime);
+
+/* ---- several places that run models together (docs/machines.md). Since 1.2 */
+
+/* The processes that run a program together. Each makes the same models, and runs them with the same inputs, in the same order;
+   each gets all outputs. */
+typedef struct heddle_machines heddle_machines;
+
+typedef struct heddle_machines_options {
+    size_t size;         /* sizeof(heddle_machines_options) */
+    const char* hosts;   /* a file with an address a line, by rank; NULL: the processes that mpirun or srun has started */
+    int32_t rank;        /* this process's line of it */
+    const char* library; /* a plug-in's file of MPI; NULL: the launcher's own */
+    double timeout;      /* seconds without a word of another process; 0: 60 */
+} heddle_machines_options;
+
+/* Waits for all to connect. `options` may be NULL. MPI starts once in a process. */
+HEDDLE_API heddle_status heddle_machines_connect(const heddle_machines_options* options, heddle_machines** machines,
+                                                 heddle_error** error);
+HEDDLE_API int32_t heddle_machines_rank(const heddle_machines* machines);
+HEDDLE_API int32_t heddle_machines_size(const heddle_machines* machines);
+/* Tells the others that this process cannot go on, and why: their calls fail with its rank and message. */
+HEDDLE_API void heddle_machines_fail(heddle_machines* machines, const char* why);
+HEDDLE_API void heddle_machines_release(heddle_machines* machines);
+
+/* From now on heddle_model_run cuts models over places: threads of this process, or `machines` where that is not NULL. `cuts`
+   say how, as heddle run --shard does: "batch=2", "4"; what they do not say is chosen by cost. No cuts: a place for each
+   process. heddle_model_compile is refused then (api.places). */
+HEDDLE_API heddle_status heddle_runtime_shard(heddle_runtime* runtime, const char* const* cuts, size_t cut_count,
+                                              heddle_machines* machines, heddle_error** error);
 
 /* ---- models */
 
