@@ -69,7 +69,7 @@ IndexProjection moved(IndexProjection projection, const Box& index, const Box& r
 
 }  // namespace
 
-Assembler::Assembler(Graph& graph) : graph_(graph) {
+Assembler::Assembler(Graph& graph, bool counts_unread) : graph_(graph), counts_unread_(counts_unread) {
     given_.insert(graph.inputs.begin(), graph.inputs.end());
     for (size_t t = 0; t < graph.tensors.size(); ++t)
         if (graph.tensors[t].constant && graph.tensors[t].producer < 0) given_.insert(TensorId(t));
@@ -260,7 +260,7 @@ Placed Assembler::add_in_regions(Work work, PlaceId place) {
     for (size_t i = 0; i < work.inputs.size(); ++i) {
         const TensorIndex input(i);
         Region region{work.inputs[i], read_region(accesses, input, graph_.tensor(work.inputs[i]).type.extents())};
-        region.unread = unread_elements(accesses, input, region.box);
+        region.unread = counts_unread_ ? unread_elements(accesses, input, region.box) : std::nullopt;
         const Local own = this->local(region.tensor, region.box, place);
         local.inputs.push_back(own.own);
         moves.push_back({input, own.origin});

@@ -44,7 +44,8 @@ struct Touched {
 class Assembler {
 public:
     // Operations are added to `graph`, whose tensors are all there already. Its inputs and constants are at every place.
-    explicit Assembler(Graph& graph);
+    // `counts_unread`: what regions hold that is not needed, which takes long.
+    explicit Assembler(Graph& graph, bool counts_unread = false);
 
     // As it is, with its projections derived; its tensors are the place's own.
     OperationId add(Work work, PlaceId place);
@@ -94,6 +95,7 @@ private:
     void read_at(TensorId tensor, const Box& box, PlaceId place);
 
     Graph& graph_;
+    const bool counts_unread_;
     std::vector<PlaceId> places_;
     std::vector<Touched> touched_;
     std::set<std::string> names_;

@@ -478,7 +478,7 @@ Graph emptied(const Graph& graph) {
 Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes, bool rescale) {
     const Cut cut{.boxes = boxes, .places = {}, .rescale = rescale};
     Graph made = emptied(graph);
-    Assembler assembler(made);
+    Assembler assembler(made, true);
     Sharding result;
     for (size_t i = 0; i < graph.operations.size(); ++i) {
         if (OperationId(i) != operation) {
