@@ -126,6 +126,8 @@ Result<void> compile_for_system(const CompileOptions& options, Exported& exporte
         artefact::write_system_artefact(*program, options.folder, artefact_options(options, *compiler, *progress));
     if (!files) return fail(std::move(files.error()));
     progress->finish();
+    const std::string host = host_text(*program->module.target);
+    if (!options.common.json && !host.empty()) fmt::print("host: {}\n", host);
     if (!options.common.json) fmt::print("{}", modules::print(program->module));
     print_files(*files, {.name = program->name}, options.common);
     return {};

@@ -32,7 +32,8 @@ public:
     }
 
     void cluster() {
-        names(target_.machines, "machines");
+        counts();
+        if (!problems.empty()) return;
         for (const ClusterMachine& machine : target_.machines) {
             if (!machine.target) problem("target.system", "machines." + machine.name, "the target is missing");
             if (!machine.target || machine.target->level() != TargetLevel::cluster) continue;
@@ -58,6 +59,24 @@ private:
             if (!seen.insert(entry.name).second)
                 problem("target.system", where, fmt::format("the name '{}' occurs twice", entry.name));
         }
+    }
+
+    // So many machines, each with a name of its own.
+    void counts() {
+        int64_t all = 0;
+        for (const ClusterMachine& machine : target_.machines) {
+            if (machine.count < 1) problem("target.system", "machines." + machine.name, "there are none of it");
+            all += machine.count;
+        }
+        if (all > most_machines)
+            problem("target.limit", "machines", fmt::format("{} machines are more than {}", all, most_machines));
+        if (!problems.empty()) return;
+        std::vector<ClusterMachine> machines;
+        for (const ClusterMachine& machine : target_.machines) {
+            for (int number = 0; number < machine.count; number++)
+                machines.push_back({machine.machine_name(number), nullptr});
+        }
+        names(machines, "machines");
     }
 
     void level(const SystemDevice& device) {
@@ -127,7 +146,14 @@ private:
         const std::string where = fmt::format("links[{}]", number);
         end(link.from, where + ".from");
         end(link.to, where + ".to");
-        if (link.from == link.to) problem("target.system", where, "its ends are one");
+        if (link.from == link.to && !is_several(link.from)) problem("target.system", where, "its ends are one");
+    }
+
+    // Whether an end stands for several machines of a cluster.
+    bool is_several(const std::string& end) const {
+        const std::string name = end.substr(0, end.find('/'));
+        const auto machine = std::ranges::find(target_.machines, name, &ClusterMachine::name);
+        return machine != target_.machines.end() && machine->count > 1;
     }
 
     void end(const std::string& text, const std::string& where) {

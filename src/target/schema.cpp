@@ -226,6 +226,7 @@ const std::vector<SchemaField<SystemLink>>& link_fields() {
 const std::vector<SchemaField<ClusterMachine>>& machine_fields() {
     static const std::vector<SchemaField<ClusterMachine>> fields = {
         {.name = "target", .member = &ClusterMachine::target, .meaning = "what the machine is", .required = true},
+        {.name = "count", .member = &ClusterMachine::count, .meaning = "how many machines are like it"},
     };
     return fields;
 }
