@@ -129,7 +129,8 @@ private:
         problems_.push_back({.code = "placement.locations",
                              .summary = fmt::format("a system has too many {} to choose among", what),
                              .expected = fmt::format("at most {}", most),
-                             .found = std::to_string(found)});
+                             .found = std::to_string(found),
+                             .remedy = "describe a part of it, as a cluster of fewer machines"});
     }
 
     // Entries of a cluster may stand for very many machines.

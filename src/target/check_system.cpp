@@ -3,6 +3,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "target/canonical.h"
 #include "target/facts.h"
@@ -101,15 +102,29 @@ private:
         return kind && kind->launches;
     }
 
+    std::vector<std::string> host_names() const {
+        std::vector<std::string> all;
+        for (const SystemDevice& device : target_.devices) {
+            if (launches(device)) all.push_back(device.name);
+        }
+        return all;
+    }
+
     // The one that is named, else the only one of the machine that can be it.
     void host(SystemDevice& device) {
         if (!device.target) return;  // of which the reader has said what is wrong
         const std::string where = "devices." + device.name + ".host";
         const KindFacts* kind = find_kind(kind_of(*device.target));
         if (device.host.empty() && kind && kind->needs_host) {
-            if (std::ranges::count_if(target_.devices, launches) != 1)
-                return problem("target.system", where, "it is to name the device that launches its kernels");
-            device.host = std::ranges::find_if(target_.devices, launches)->name;
+            const auto hosts = host_names();
+            if (hosts.empty())
+                return problem("target.system", where, "no device of the machine launches its kernels: add a 'cpu'");
+            if (hosts.size() > 1) {
+                return problem("target.system", where,
+                               fmt::format("it is to name the device that launches its kernels, one of {}",
+                                           fmt::join(hosts, ", ")));
+            }
+            device.host = hosts.front();
         }
         if (device.host.empty() && !device.target->host) return;
         const SystemDevice* host = find(device.host);

@@ -6,15 +6,14 @@
 
 #include "target/facts.h"
 #include "target/hosts.h"
-#include "target/schema.h"
 
 namespace heddle {
 namespace {
 
-// The part of a field that one of `count` has, at least so much.
+// A part of a field, whether it is known or assumed, at least so much.
 template <typename Value>
 void take_share(Target& target, const char* name, Value Target::* member, double part, Value least) {
-    if (!is_known(target, *find_target_field(name))) return;
+    if (target.*member == 0) return;  // not known
     target.*member = std::max(least, static_cast<Value>(static_cast<double>(target.*member) * part));
     target.origins[name] = {TargetOrigin::Kind::program, {}};
 }
@@ -28,9 +27,7 @@ Target share_of(const Target& cpu, int count) {
     take_share(share, "bandwidth", &Target::bandwidth, part, 1.0);
     take_share(share, "l3_bytes", &Target::l3_bytes, part, std::min(cpu.l2_bytes, cpu.l3_bytes));
     take_share<int64_t>(share, "memory_bytes", &Target::memory_bytes, part, 1);
-    // Known or assumed, it is what the share is taken of.
-    share.cores = std::max(1, cpu.cores / count);
-    share.origins["cores"] = {TargetOrigin::Kind::program, {}};
+    take_share(share, "cores", &Target::cores, part, 1);
     if (share.bandwidth_one_core > share.bandwidth) {
         share.bandwidth_one_core = share.bandwidth;
         share.origins["bandwidth_one_core"] = {TargetOrigin::Kind::program, {}};
