@@ -53,7 +53,7 @@ Json places_json(const placement::Places& places) {
     for (const placement::PlaceGroup& group : places.groups()) {
         Json entry = {{"device", group.device}, {"machines", group.machines}, {"memory_bytes", group.memory_bytes}};
         if (!group.entry.empty()) entry["machine"] = group.entry;
-        entry["target"] = Json::parse(print(*group.target, TargetText::written));
+        entry["target"] = Json::parse(print(*group.target, TargetText::expanded));
         json["groups"].push_back(std::move(entry));
     }
     for (size_t p = 0; p < std::min(places.size(), listed_places); p++) json["places"].push_back(places.at(p).name);

@@ -70,6 +70,20 @@ Target each_hosted(Target target, const Host& host) {
     return target;
 }
 
+// Of a cluster's machines: of those that are a device whose host nobody gave.
+std::string chosen_hosts(const Target& cluster) {
+    std::string text;
+    for (const ClusterMachine& machine : cluster.machines) {
+        if (!machine.target || !machine.target->host) continue;
+        const auto origin = machine.target->origins.find("host");
+        const bool given = origin == machine.target->origins.end() ||
+                           (origin->second.kind != TargetOrigin::Kind::chosen &&
+                            origin->second.kind != TargetOrigin::Kind::detected);
+        if (!given) text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", machine.name, host_text(*machine.target));
+    }
+    return text;
+}
+
 }  // namespace
 
 Target with_default_host(Target target) { return each_hosted(std::move(target), with_kinds_host); }
@@ -83,6 +97,7 @@ Target with_this_host(Target target, const Target& here) {
 }
 
 std::string host_text(const Target& device) {
+    if (device.level() == TargetLevel::cluster) return chosen_hosts(device);
     if (!device.host) return {};
     const auto found = device.origins.find("host");
     const TargetOrigin origin = found == device.origins.end() ? TargetOrigin{} : found->second;

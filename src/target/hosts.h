@@ -16,7 +16,8 @@ Target with_default_host(Target target);
 // as `detected`.
 Target with_this_host(Target target, const Target& here);
 
-// Which host a device has, and who says so: "cpu x86_64: kind cuda chooses it, since none is given". Empty: it has none.
+// Which host a device has, and who says so: "cpu x86_64: kind cuda chooses it, since none is given". Of a cluster those
+// that nobody gave, by their machines. Empty: there is none.
 std::string host_text(const Target& device);
 
 // For messages: its tag, else its kind and what tells it from others: "cpu znver4".

@@ -125,8 +125,8 @@ TEST_F(SystemCommand, a_gpu_is_refused_with_what_is_on_it_and_what_to_do) {
     const auto outcome = heddle({"compile", "--call", "s = exp(x); y = tanh(s)", "--input-type", "x=float32[8, 8]",
                                  "--system", cards, "--place", "s=gpu", "-o", path("out")});
     EXPECT_EQ(outcome.status, 1);
-    EXPECT_CONTAINS(outcome.errors, "error[artefact.kind]: 'program.s' is computed on 'gpu'");
-    EXPECT_CONTAINS(outcome.errors, "--place program.s=cpu");
+    EXPECT_CONTAINS(outcome.errors, "error[artefact.kind]: 'y' is computed on 'gpu'");
+    EXPECT_CONTAINS(outcome.errors, "--place y=cpu");
     EXPECT_CONTAINS(outcome.errors, "--target webgpu");
     const auto page = heddle({"compile", "--call", "y = exp(x)", "--input-type", "x=float32[8, 8]", "--target",
                               "nvidia/t4", "-o", path("out")});

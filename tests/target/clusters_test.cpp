@@ -99,7 +99,11 @@ TEST(TargetClusters, TagsOfClustersTakeAnotherCount) {
     const Target pod = read(R"({"tag": "nvidia/superpod-h100", "machines": {"node": {"count": 127}}})");
     EXPECT_EQ(pod.machines[0].count, 127);
     EXPECT_EQ(pod.machines[0].target->devices.size(), 9u);
-    EXPECT_EQ(TargetTags::built_in().target("nvidia/superpod-h100:node:gpu3")->level(), TargetLevel::device_with_host);
+    const auto& tags = TargetTags::built_in();
+    EXPECT_EQ(tags.target("nvidia/superpod-h100:node:gpu3")->level(), TargetLevel::device_with_host);
+    EXPECT_TRUE(is_same(*tags.target("nvidia/superpod-h100:node31"), *tags.target("nvidia/superpod-h100:node")));
+    for (const char* part : {"node32", "node-1", "node03", "node3x", "node99999999999999", "nod"})
+        EXPECT_EQ(code_of(tags.target(std::string("nvidia/superpod-h100:") + part)), "target.unknown_part") << part;
 }
 
 // ---- processes
@@ -170,8 +174,11 @@ TEST(Targets5, WhoSaysWhichHostIsSaid) {
     EXPECT_EQ(host_text(read(R"({"tag": "nvidia/t4", "host": {"cpu": "haswell"}})")),
               "cpu x86_64 haswell: as written beside the tag");
     EXPECT_EQ(host_text(read("{}")), "");
-    const Target cluster = with_default_host(read(R"({"machines": {"a": {"target": "nvidia/t4"}}})"));
+    const Target cluster = with_default_host(read(
+        R"({"machines": {"a": {"target": "nvidia/t4"}, "b": {"target": "nvidia/jetson-nano"}, "c": {"target": "aws/c5"}}})"));
     EXPECT_EQ(cluster.machines[0].target->level(), TargetLevel::device_with_host);
+    EXPECT_EQ(host_text(cluster), "a: cpu x86_64: kind cuda chooses it, since none is given");
+    EXPECT_EQ(host_text(read("\"aws/c5-cluster\"")), "");
 }
 
 TEST(Targets5, AMachineWithoutAHostOrWithSeveralSaysWhatToWrite) {
