@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t printed_places = 16, listed_places = 4096;
+constexpr size_t printed_places = 16, printed_links = 32, listed_places = 4096;
 
 std::string place_text(const placement::Places& places, size_t number, size_t width) {
     const placement::Place place = places.at(number);
@@ -27,13 +28,16 @@ std::string place_text(const placement::Places& places, size_t number, size_t wi
 
 void print_links(const placement::Places& places) {
     fmt::print("links, in all {} pairs\n", places.size() * (places.size() - 1));
-    for (const auto& each : places.link_classes()) {
+    const auto classes = places.link_classes();
+    for (const auto& each : std::span(classes).first(std::min(classes.size(), printed_links))) {
         auto way = places.way(each.from, each.to);
         if (!each.link.is_said) way = {places.at(each.from).name, places.at(each.to).name};
         fmt::print("{:>10.4g} GB/s {:>8.4g} us  {:>10} pairs, as {}{}\n", each.link.bandwidth / 1e9,
                    each.link.latency * 1e6, each.pairs, fmt::join(way, " -> "),
                    each.link.is_said ? "" : ": assumed, the target says no way");
     }
+    if (classes.size() > printed_links)
+        fmt::print("  and {} more with other figures (--format json)\n", classes.size() - printed_links);
 }
 
 void print_places(const placement::Places& places) {

@@ -145,16 +145,17 @@ private:
         const auto& groups = places_.groups_;
         for (size_t from = 0; from < groups.size(); from++) {
             const auto routes = places_.system_.routes_from(places_.memories_[from][0], usual_message_bytes);
-            const auto link = [&](MemoryId to, const PlaceLink& otherwise) {
-                return routes[to].exists() ? fastest.over(routes[to]) : otherwise;
+            const auto way = [&](MemoryId to, const PlaceLink& otherwise) -> Places::Way {
+                if (!routes[to].exists()) return {otherwise, {}};
+                return {fastest.over(routes[to]), routes[to].memories};
             };
             for (size_t to = 0; to < groups.size(); to++) {
                 const auto& memories = places_.memories_[to];
                 const bool same = groups[from].entry == groups[to].entry;
                 const size_t other = same && memories.size() > 1 ? 1 : 0;
-                places_.within_.push_back(link(memories[0], {assumed_link_bandwidth, assumed_link_latency, false}));
+                places_.within_.push_back(way(memories[0], {assumed_link_bandwidth, assumed_link_latency, false}));
                 places_.across_.push_back(
-                    link(memories[other], {assumed_network_bandwidth, assumed_network_latency, false}));
+                    way(memories[other], {assumed_network_bandwidth, assumed_network_latency, false}));
             }
         }
     }
@@ -188,51 +189,49 @@ Place Places::at(size_t place) const {
             .memory_bytes = group.memory_bytes};
 }
 
-const PlaceLink& Places::between(size_t from, size_t to, bool beside) const {
+const Places::Way& Places::between(size_t from, size_t to, bool beside) const {
     return (beside ? within_ : across_)[from * groups_.size() + to];
 }
 
 PlaceLink Places::link(size_t from, size_t to) const {
     if (from == to) return {std::numeric_limits<double>::infinity(), 0, true};
     const Seat begin = seat(from), end = seat(to);
-    return between(begin.group, end.group, begin.is_beside(end));
+    return between(begin.group, end.group, begin.is_beside(end)).link;
 }
 
 std::vector<std::string> Places::way(size_t from, size_t to) const {
     const Seat begin = seat(from), end = seat(to);
-    const bool other = begin.entry == end.entry && !begin.is_beside(end);
-    const Route route =
-        system_.route(memories_[begin.group][0], memories_[end.group][other ? 1 : 0], usual_message_bytes);
     std::vector<std::string> names;
-    for (const MemoryId memory : route.memories) names.push_back(system_.memory(memory).text());
+    if (from == to) return {at(from).name};
+    for (const MemoryId memory : between(begin.group, end.group, begin.is_beside(end)).memories)
+        names.push_back(system_.memory(memory).text());
     return names;
 }
 
-void Places::add_class(std::vector<LinkClass>& classes, const LinkClass& found) {
-    const auto same = std::ranges::find_if(classes, [&](const LinkClass& known) {
-        return known.link.bandwidth == found.link.bandwidth && known.link.latency == found.link.latency &&
-               known.link.is_said == found.link.is_said;
-    });
-    if (same == classes.end()) return classes.push_back(found);
-    same->pairs += found.pairs;
-    if (std::pair(found.from, found.to) < std::pair(same->from, same->to)) same->from = found.from, same->to = found.to;
-}
-
 std::vector<Places::LinkClass> Places::link_classes() const {
-    std::vector<LinkClass> classes;
+    std::map<std::tuple<double, double, bool>, LinkClass> classes;
+    const auto add = [&](size_t from, size_t to, int64_t pairs, const PlaceLink& link) {
+        const auto [known, added] =
+            classes.try_emplace({link.bandwidth, link.latency, link.is_said}, LinkClass{from, to, 0, link});
+        LinkClass& found = known->second;
+        found.pairs += pairs;
+        if (std::pair(from, to) < std::pair(found.from, found.to)) found.from = from, found.to = to;
+    };
     for (size_t g = 0; g < groups_.size(); g++) {
         for (size_t h = 0; h < groups_.size(); h++) {
             const size_t e = group_entries_[g], f = group_entries_[h];
             const bool same = e == f;
             const int64_t mine = groups_[g].machines, others = groups_[h].machines;
             const size_t from = place_of(e, g, 0);
-            if (same && g != h) add_class(classes, {from, place_of(f, h, 0), mine, between(g, h, true)});
+            if (same && g != h) add(from, place_of(f, h, 0), mine, between(g, h, true).link);
             const int64_t apart = same ? mine * (mine - 1) : mine * others;
-            if (apart > 0) add_class(classes, {from, place_of(f, h, same), apart, between(g, h, false)});
+            if (apart > 0) add(from, place_of(f, h, same), apart, between(g, h, false).link);
         }
     }
-    std::ranges::stable_sort(classes, {}, [](const LinkClass& each) { return each.link.seconds(usual_message_bytes); });
-    return classes;
+    std::vector<LinkClass> list;
+    for (const auto& [figures, found] : classes) list.push_back(found);
+    std::ranges::stable_sort(list, {}, [](const LinkClass& each) { return each.link.seconds(usual_message_bytes); });
+    return list;
 }
 
 Result<Places> places_of(const Target& target, const std::string& kind) {

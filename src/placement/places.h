@@ -78,11 +78,14 @@ private:
         int machine = 0;
         bool is_beside(const Seat& other) const { return entry == other.entry && machine == other.machine; }
     };
+    struct Way {
+        PlaceLink link;
+        std::vector<MemoryId> memories;  // of `system_`, both ends included; none where it is assumed
+    };
     // Two groups, in one machine or in two.
-    const PlaceLink& between(size_t from, size_t to, bool beside) const;
+    const Way& between(size_t from, size_t to, bool beside) const;
     Seat seat(size_t place) const;
     size_t place_of(size_t entry, size_t group, int machine) const;
-    static void add_class(std::vector<LinkClass>& classes, const LinkClass& found);
 
     size_t size_ = 0;
     std::vector<Entry> entries_;
@@ -91,7 +94,7 @@ private:
     // A few machines of each entry stand for all: what is between any two is between two of these.
     System system_;
     std::vector<std::vector<MemoryId>> memories_;  // by group, by machine of those
-    std::vector<PlaceLink> within_, across_;       // by groups, row by row
+    std::vector<Way> within_, across_;             // by groups, row by row
 };
 
 // Of a target of any level: the devices of a machine, of each machine of a cluster, whatever its entry's count; but those

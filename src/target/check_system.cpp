@@ -1,5 +1,6 @@
 // What fits together in a machine and in a cluster.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -71,13 +72,30 @@ private:
         }
         if (all > most_machines)
             problem("target.limit", "machines", fmt::format("{} machines are more than {}", all, most_machines));
+        names(target_.machines, "machines");
         if (!problems.empty()) return;
-        std::vector<ClusterMachine> machines;
+        std::map<std::string, const ClusterMachine*> several;
         for (const ClusterMachine& machine : target_.machines) {
-            for (int number = 0; number < machine.count; number++)
-                machines.push_back({machine.machine_name(number), nullptr});
+            if (machine.count > 1) several.emplace(machine.name, &machine);
         }
-        names(machines, "machines");
+        for (const ClusterMachine& machine : target_.machines) {
+            for (size_t end = machine.name.size(); end > 0 && is_digit(machine.name[end - 1]); end--) {
+                const auto other = several.find(machine.name.substr(0, end - 1));
+                if (other != several.end()) names_apart(*other->second, machine);
+            }
+        }
+    }
+
+    static bool is_digit(char character) { return character >= '0' && character <= '9'; }
+
+    // `machine` is called as `several` with digits behind it, and so may be some of its own machines: of several ones
+    // the first is the first to be.
+    void names_apart(const ClusterMachine& several, const ClusterMachine& machine) {
+        const std::string name = machine.machine_name(0), digits = name.substr(several.name.size());
+        constexpr size_t longest = 9;
+        const bool is_number = digits.size() <= longest && (digits[0] != '0' || digits.size() == 1);
+        if (is_number && std::stoi(digits) < several.count)
+            problem("target.system", "machines", fmt::format("the name '{}' occurs twice", name));
     }
 
     void level(const SystemDevice& device) {

@@ -75,6 +75,11 @@ TEST(TargetClusters, WrongCountsAreRefused) {
     // The names of its machines are names like others.
     EXPECT_EQ(code(R"(2}, "node1": {"target": "aws/c5"}}})"), "target.system");
     EXPECT_EQ(code(R"(2}, "node2": {"target": "aws/c5"}}})"), "ok");
+    EXPECT_EQ(code(R"(2}, "node01": {"target": "aws/c5"}}})"), "ok");
+    EXPECT_EQ(code(R"(2}, "node99999999999999999999": {"target": "aws/c5"}}})"), "ok");
+    EXPECT_EQ(code(R"(11}, "node1": {"target": "aws/c5", "count": 2}}})"), "target.system");  // node10
+    EXPECT_EQ(code(R"(10}, "node1": {"target": "aws/c5", "count": 2}}})"), "ok");
+    EXPECT_EQ(code(R"(9}, "node0": {"target": "aws/c5", "count": 2}}})"), "ok");
     EXPECT_EQ(code(R"(2}}, "links": [{"from": "node", "to": "node", "bandwidth": 1}]})"), "ok");
     EXPECT_EQ(code(R"(1}}, "links": [{"from": "node", "to": "node", "bandwidth": 1}]})"), "target.system");
     EXPECT_EQ(code(R"(2}}, "links": [{"from": "node", "to": "node1", "bandwidth": 1}]})"), "target.system");
@@ -104,6 +109,33 @@ TEST(TargetClusters, TagsOfClustersTakeAnotherCount) {
     EXPECT_TRUE(is_same(*tags.target("nvidia/superpod-h100:node31"), *tags.target("nvidia/superpod-h100:node")));
     for (const char* part : {"node32", "node-1", "node03", "node3x", "node99999999999999", "nod"})
         EXPECT_EQ(code_of(tags.target(std::string("nvidia/superpod-h100:") + part)), "target.unknown_part") << part;
+}
+
+// Beside all names written out.
+TEST(TargetClusters, NamesOccurTwiceWhereTheyAre) {
+    int twice = 0;
+    const std::vector<std::string> entries = {"n", "n0", "n1", "n10", "n01", "n2", "n1x"};
+    for (const std::string& a : entries) {
+        for (const std::string& b : entries) {
+            for (const int count : {1, 2, 3, 11, 12, 21, 101}) {
+                for (const int other : {1, 2, 11}) {
+                    if (a == b) continue;
+                    std::set<std::string> all;
+                    for (int i = 0; i < count; i++) all.insert(ClusterMachine{a, nullptr, count}.machine_name(i));
+                    for (int i = 0; i < other; i++) all.insert(ClusterMachine{b, nullptr, other}.machine_name(i));
+                    const bool apart = all.size() == static_cast<size_t>(count + other);
+                    twice += !apart;
+                    const auto entry = [](const std::string& name, int number) {
+                        return "\"" + name + R"(": {"target": "aws/c5", "count": )" + std::to_string(number) + "}";
+                    };
+                    EXPECT_EQ(code_of(parse(R"({"machines": {)" + entry(a, count) + ", " + entry(b, other) + "}}")),
+                              apart ? "ok" : "target.system")
+                        << a << count << b << other;
+                }
+            }
+        }
+    }
+    EXPECT_GT(twice, 20);
 }
 
 // ---- processes
