@@ -53,7 +53,8 @@ void print_places(const placement::Places& places) {
 }
 
 Json places_json(const placement::Places& places) {
-    Json json = {{"size", places.size()}, {"groups", Json::array()}, {"places", Json::array()}, {"links", Json::array()}};
+    Json json = {
+        {"size", places.size()}, {"groups", Json::array()}, {"places", Json::array()}, {"links", Json::array()}};
     for (const placement::PlaceGroup& group : places.groups()) {
         Json entry = {{"device", group.device}, {"machines", group.machines}, {"memory_bytes", group.memory_bytes}};
         if (!group.entry.empty()) entry["machine"] = group.entry;

@@ -1,5 +1,5 @@
-// The places of a target: where the processes of a program that is cut over several devices run, one on each, and what a
-// message from one to another takes (docs/targets.md). Nothing here touches a device.
+// The places of a target: where the processes of a program that is cut over several devices run, one on each, and what
+// a message from one to another takes (docs/targets.md). Nothing here touches a device.
 #pragma once
 
 #include <cstdint>
@@ -97,10 +97,11 @@ private:
     std::vector<Way> within_, across_;             // by groups, row by row
 };
 
-// Of a target of any level: the devices of a machine, of each machine of a cluster, whatever its entry's count; but those
-// that launch others' kernels, and libraries, which have no memory of their own. With a `kind` the devices of this kind,
-// whatever they launch. Two targets of one device are one place, by the first one's. Codes: placement.places (there is no
-// such device), placement.locations (too many kinds of machines to find the ways between), those of system_of.
+// Of a target of any level: the devices of a machine, of each machine of a cluster, whatever its entry's count; but
+// those that launch others' kernels, and libraries, which have no memory of their own. With a `kind` the devices of this
+// kind, whatever they launch. Two targets of one device are one place, by the first one's. Fewer processes than places
+// take the first ones. Codes: placement.places (there is no such device), placement.locations (too many kinds of
+// machines to find the ways between), those of system_of.
 Result<Places> places_of(const Target& target, const std::string& kind = {});
 
 }  // namespace heddle::placement
