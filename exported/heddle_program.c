@@ -143,6 +143,9 @@ static int32_t heddle_check_tensor(heddle_call* call, const char* kind, const he
     if (tensor->device.device_type != kDLCPU)
         return heddle_wrong_number(call, kind, argument->name, " is to lie on device type ", kDLCPU,
                                    tensor->device.device_type);
+    if (tensor->device.device_id != 0)
+        return heddle_wrong_number(call, kind, argument->name, " is to lie on the CPU of number ", 0,
+                                   tensor->device.device_id);
     if (tensor->dtype.code != argument->code || tensor->dtype.bits != argument->bits || tensor->dtype.lanes != 1)
         return heddle_wrong(call, kind, argument->name, " has another element type than the program's");
     if (tensor->ndim != argument->rank)

@@ -60,9 +60,11 @@ static int32_t take(heddle_call* call, host_state* state, int32_t value, const D
     DLTensor* own = &state->tensor[value];
     int64_t step = 1;
     if (!given) return host_wrong(call, "a tensor is missing: ", name);
-    if (given->device.device_type != kDLCPU || given->ndim != own->ndim || given->dtype.code != own->dtype.code ||
-        given->dtype.bits != own->dtype.bits || given->dtype.lanes != 1)
-        return host_wrong(call, "a tensor has another type, rank or device than the program's: ", name);
+    if (given->device.device_type != kDLCPU || given->device.device_id != 0)
+        return host_wrong(call, "a tensor lies on another device than the CPU: ", name);
+    if (given->ndim != own->ndim || given->dtype.code != own->dtype.code || given->dtype.bits != own->dtype.bits ||
+        given->dtype.lanes != 1)
+        return host_wrong(call, "a tensor has another type or rank than the program's: ", name);
     int has_elements = 1;
     for (int32_t d = 0; d < given->ndim; d++) {
         state->shape[value][d] = given->shape[d];

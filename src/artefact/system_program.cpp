@@ -12,6 +12,7 @@
 #include "artefact/manifest.h"
 #include "artefact/workshop.h"
 #include "inference/build_info.h"
+#include "target/facts.h"
 
 namespace heddle::artefact {
 namespace {
@@ -99,17 +100,29 @@ private:
         return *system_->device(program_.module.function(entry_).device).target;
     }
 
+    Diagnostic no_code(const Step& step, const Target& target) const {
+        const Function& entry = program_.module.function(entry_);
+        const bool calls = step.kind == Step::Kind::call;
+        const auto device = calls ? program_.module.function(step.callee).device : entry.device;
+        const std::string result = step.outputs.empty() ? "" : entry.value(step.outputs.front()).name;
+        const KindFacts* kind = find_kind(target.kind);
+        // Of a GPU there is code for browsers alone.
+        const bool page = kind && kind->has_group("workgroups");
+        return {.code = "artefact.kind",
+                .summary = fmt::format("'{}' is computed on '{}', and functions for the kind '{}' do not leave home",
+                                       result, system_->device(device).name, target.kind),
+                .expected = "cpu, c, or the library cc",
+                .remedy = fmt::format("place it on another device (--place {}={}){}", result,
+                                      system_->device(entry.device).name,
+                                      page ? "; or compile a page, for the GPU of a browser: --target webgpu" : ""),
+                .params = {{"kind", target.kind}, {"device", system_->device(device).name}}};
+    }
+
     Result<void> add_part(size_t step) {
         const Target& target = target_of(program_.module.function(entry_).steps[step]);
         SystemPart part;
         const bool in_c = target.kind == "c" || (target.kind == "library" && target.library == "cc");
-        if (!in_c && target.kind != "cpu") {
-            return fail({.code = "artefact.kind",
-                         .summary = fmt::format("functions for the kind '{}' do not leave home", target.kind),
-                         .expected = "cpu, c, or the library cc",
-                         .remedy = "place its operations on another device",
-                         .params = {{"kind", target.kind}}});
-        }
+        if (!in_c && target.kind != "cpu") return fail(no_code(program_.module.function(entry_).steps[step], target));
         if (in_c) {
             part.emit = Emit::c;
             const auto optimise = target.options.find("optimise");

@@ -203,6 +203,9 @@ struct TargetsOptions {
     bool explain = false;  // each value with who says it
     bool host = false;
     bool measure = false;  // anew
+    int processes = 0;     // that share the target; 0: it is as it is
+    bool places = false;
+    std::string place_kind;  // empty: what placement/places.h takes
 };
 int show_targets(const TargetsOptions& options);
 

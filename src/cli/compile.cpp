@@ -70,6 +70,19 @@ void print_files(const std::vector<artefact::WrittenFile>& files, const artefact
     for (const auto& file : files) fmt::print("{:>12} {}\n", file.bytes, file.path);
 }
 
+// Devices of a system that machine code is made for.
+std::vector<Target> processors_of(const Target& system) {
+    std::vector<Target> found;
+    const auto add = [&](const std::shared_ptr<const Target>& device) {
+        const KindFacts* kind = device ? find_kind(kind_of(*device)) : nullptr;
+        if (kind && kind->has_group("code")) found.push_back(*device);
+    };
+    add(std::make_shared<const Target>(system));
+    add(system.host);
+    for (const SystemDevice& device : system.devices) add(device.target);
+    return found;
+}
+
 // The C compiler that makes programs for these targets, which are of one instruction set. Code cli.cross_compiler.
 Result<std::string> compiler_for(const CompileOptions& options, const std::vector<Target>& targets) {
     const Target host = detect_host();
@@ -90,7 +103,8 @@ Result<std::string> compiler_for(const CompileOptions& options, const std::vecto
                  .summary = fmt::format("a library or an object for {} needs a C compiler for {}", short_text(*foreign),
                                         machine),
                  .expected = cross ? fmt::format("{} on PATH", cross->program) : "",
-                 .remedy = fmt::format("{}name one by --cc {}, or write C by --emit c", package, program),
+                 .remedy = fmt::format("{}name one by --cc {}{}", package, program,
+                                       options.system.empty() ? ", or write C by --emit c" : ""),
                  .params = {{"program", program}, {"package", cross ? cross->package : ""}}});
 }
 
@@ -110,7 +124,8 @@ Result<void> compile_for_system(const CompileOptions& options, Exported& exporte
     if (!system) return fail(std::move(system.error()));
     auto usual = targets_of({}, false);
     if (!usual) return fail(std::move(usual.error()));
-    const auto compiler = compiler_for(options, {});
+    const auto compiler = compiler_for(options, processors_of(*system));
+    if (!compiler) return fail(compiler.error());
     const auto progress = progress_on_terminal();
     auto program = artefact::make_system_program(
         {.name = artefact::identifier_of(exported.name()),
@@ -126,6 +141,8 @@ Result<void> compile_for_system(const CompileOptions& options, Exported& exporte
         artefact::write_system_artefact(*program, options.folder, artefact_options(options, *compiler, *progress));
     if (!files) return fail(std::move(files.error()));
     progress->finish();
+    const std::string host = host_text(*program->module.target);
+    if (!options.common.json && !host.empty()) fmt::print("host: {}\n", host);
     if (!options.common.json) fmt::print("{}", modules::print(program->module));
     print_files(*files, {.name = program->name}, options.common);
     return {};

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "target/system.h"
 
 namespace heddle::cli {
 namespace {
@@ -27,11 +28,24 @@ Command add_targets(CLI::App& app) {
         ->type_name("TARGET")
         ->excludes(explain)
         ->excludes(ask);
+    auto* places = command
+                       ->add_flag("--places", options->places,
+                                  "The places that a program over several processes has there, and the links between")
+                       ->excludes(explain)
+                       ->excludes(ask)
+                       ->excludes("--diff");
+    command->add_option("--place-kind", options->place_kind, "Only devices of this kind are places: cpu, cuda ...")
+        ->type_name("KIND")
+        ->needs(places);
+    command->add_option("--processes", options->processes, "The target as a cluster of so many processes that share it")
+        ->check(in_range(1, most_machines))
+        ->type_name("N");
     add_cache(*command, options->cache);
     add_format(*command, options->common, "How to print the result, and what is wrong");
     command->callback([options] {
         if (options->target.empty() && !options->host &&
-            (options->explain || !options->ask.empty() || !options->diff.empty()))
+            (options->explain || !options->ask.empty() || !options->diff.empty() || options->places ||
+             options->processes > 0))
             throw CLI::RequiredError("target");
     });
     command->footer(
@@ -41,6 +55,8 @@ Command add_targets(CLI::App& app) {
         "  heddle targets nvidia/jetson-nano:cuda --explain\n"
         "  heddle targets aws/c5 --diff aws/c7g\n"
         "  heddle targets --host --measure\n"
+        "  heddle targets nvidia/superpod-h100 --places\n"
+        "  heddle targets --host --processes 4 --places\n"
         "More tags: *.json in folders of HEDDLE_TARGETS, else ~/.config/heddle/targets (docs/targets.md).\n");
     return {command, &options->common, [options] { return show_targets(*options); }};
 }

@@ -169,7 +169,10 @@ void print_json(const Measured& m, const Progress& progress, const std::vector<s
 }
 
 void print_text(const Measured& m, const std::vector<std::string>& files, const RunOptions& options) {
-    if (options.placement) fmt::print("{}\n", m.placement_text);
+    if (options.placement)
+        fmt::print("{}\n", m.placement_text);
+    else if (m.placement.contains("host"))
+        fmt::print("host: {}\n", m.placement["host"].get<std::string>());
     print_rewrites(m.rewrites);
     if (m.rewrites.empty() && !options.rules.empty()) fmt::print("no rule fits anywhere\n");
     for (size_t i = 0; i < m.outputs.size(); i++) {

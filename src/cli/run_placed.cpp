@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "cli/support.h"
+#include "target/hosts.h"
 
 namespace heddle::cli {
 
@@ -10,8 +11,9 @@ Result<PlacedRun> run_placed(const Graph& graph, const std::vector<TensorData>& 
     using Clock = std::chrono::steady_clock;
     PlacedRun run;
     auto begin = Clock::now();
-    auto target = open_system(options.system);
+    auto target = open_target(options.system);
     if (!target) return fail(std::move(target.error()));
+    target = with_this_host(std::move(*target), this_machine());
     auto placed = explain::placed(graph, *target, options.place);
     if (!placed) return fail(std::move(placed.error()));
     const auto inventory = devices::inventory_of_this_machine(options.threads, usable_folder(options.cache));

@@ -102,7 +102,8 @@ Result<TargetTags> open_tags();
 Result<std::vector<equations::StoringChoice>> storing_choices(const std::vector<std::string>& texts);
 // As an option names it: a tag, a file or JSON (target/tags.h); nothing is this machine.
 Result<Target> open_target(const std::string& text);
-// The same for --system: what needs a host and names none has that of its kind.
+// The same for a --system that is explained or compiled for: what needs a host and names none has that of its kind,
+// wherever this is done. Where it runs, this machine is its host (target/hosts.h).
 Result<Target> open_system(const std::string& text);
 // The same, of a kind that kernels are scheduled for by loops and vectors. Code cli.target.
 Result<Target> open_scheduled_target(const std::string& text);

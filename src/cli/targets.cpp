@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/support.h"
+#include "cli/target_places.h"
 #include "inference/host.h"
 #include "target/canonical.h"
 #include "target/constraint.h"
@@ -15,6 +16,7 @@
 #include "target/facts.h"
 #include "target/hosts.h"
 #include "target/measure_host.h"
+#include "target/processes.h"
 #include "target/tags.h"
 
 namespace heddle::cli {
@@ -124,7 +126,8 @@ int list_targets(const std::vector<ListedTag>& listed, const TargetsOptions& opt
 // A word that is no target, and that tags have: a search.
 bool is_search(const TargetsOptions& options, const Diagnostics& problems) {
     const bool unknown = std::ranges::any_of(problems, [](const auto& p) { return p.code == "target.unknown_tag"; });
-    return unknown && !options.explain && options.ask.empty() && options.diff.empty();
+    const bool one = options.explain || !options.ask.empty() || !options.diff.empty() || options.places;
+    return unknown && !one && options.processes == 0;
 }
 
 // ---- one target
@@ -136,6 +139,7 @@ Json description(const Target& target, const TargetTag* tag) {
     json["hash"] = hash_text(target);
     if (const std::string triple = llvm_triple(target); !triple.empty()) json["triple"] = triple;
     if (const auto parts = part_names(target); !parts.empty()) json["parts"] = parts;
+    if (const std::string host = host_text(with_default_host(target)); !host.empty()) json["host"] = host;
     json["target"] = Json::parse(print(target, TargetText::written));
     json["expanded"] = Json::parse(print(target, TargetText::expanded));
     return json;
@@ -174,7 +178,8 @@ int describe(const Target& target, const TargetTag* tag, const TargetsOptions& o
     const auto rows = explain_target(target, options.explain);
     if (options.common.json) {
         Json json = options.explain ? rows_json(rows) : description(target, tag);
-        if (options.host && !options.explain) json["runs_code_for"] = cpus_within(target.arch, features_of(target));
+        if (options.host && !options.explain && target.level() == TargetLevel::device)
+            json["runs_code_for"] = cpus_within(target.arch, features_of(target));
         fmt::print("{}\n", json.dump(2));
         return 0;
     }
@@ -182,7 +187,9 @@ int describe(const Target& target, const TargetTag* tag, const TargetsOptions& o
         if (tag) fmt::print("{}\n{}\n", tag->means, tag->source);
         fmt::print("{} {}\n", level_text(target), hash_text(target));
         if (const std::string triple = llvm_triple(target); !triple.empty()) fmt::print("{}\n", triple);
-        if (options.host)
+        if (const std::string host = host_text(with_default_host(target)); !host.empty())
+            fmt::print("host: {}\n", host);
+        if (options.host && target.level() == TargetLevel::device)
             fmt::print("runs code for {} and what has less\n",
                        fmt::join(cpus_within(target.arch, features_of(target)), ", "));
     }
@@ -216,9 +223,14 @@ int show_fact(const Target& target, const TargetsOptions& options) {
 }
 
 Result<Target> chosen_target(const TargetTags& tags, const TargetsOptions& options) {
-    if (!options.host) return tags.open(options.target);
-    const auto folder = usable_folder(options.cache);
-    return options.measure ? inference::measure_host(folder.get()) : inference::host_target(folder.get());
+    auto target = Result<Target>(Target{});
+    if (options.host) {
+        const auto folder = usable_folder(options.cache);
+        target = options.measure ? inference::measure_host(folder.get()) : inference::host_target(folder.get());
+    } else {
+        target = tags.open(options.target);
+    }
+    return target && options.processes > 0 ? as_processes(*target, options.processes) : target;
 }
 
 }  // namespace
@@ -233,7 +245,8 @@ int show_targets(const TargetsOptions& options) {
         if (!listed->empty()) return list_targets(*listed, options);
     }
     if (!target) return report(target.error(), options.common);
-    if (options.explain) target = with_default_host(std::move(*target));
+    if (options.places) return show_places(with_default_host(std::move(*target)), options);
+    if (options.explain || !options.ask.empty()) target = with_default_host(std::move(*target));
     if (!options.ask.empty()) return show_fact(*target, options);
     if (!options.diff.empty()) {
         const auto other = tags->open(options.diff);

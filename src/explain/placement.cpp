@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "target/hosts.h"
+
 namespace heddle::explain {
 
 Result<PlacedGraph> placed(const Graph& graph, const Target& target, const std::vector<std::string>& texts) {
@@ -28,12 +30,15 @@ Result<PlacedGraph> placed(const Graph& graph, const Target& target, const std::
 nlohmann::ordered_json placement_json(const Graph& graph, const PlacedGraph& placed) {
     using Json = nlohmann::ordered_json;
     Json json = Json::parse(placement::print_json(graph, *placed.system, placed.placement));
+    if (const std::string host = host_text(*placed.module.target); !host.empty()) json["host"] = host;
     json["functions"] = Json::parse(modules::print_json(placed.module));
     return json;
 }
 
 std::string placement_text(const Graph& graph, const PlacedGraph& placed) {
-    return placement::print(graph, *placed.system, placed.placement) + "\n" + modules::print(placed.module);
+    const std::string host = host_text(*placed.module.target);
+    return (host.empty() ? "" : "host: " + host + "\n") +
+           placement::print(graph, *placed.system, placed.placement) + "\n" + modules::print(placed.module);
 }
 
 }  // namespace heddle::explain

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "target/decompose.h"
 #include "target/facts.h"
 
 namespace heddle::placement {
@@ -67,15 +68,25 @@ Ways ways_from(MemoryId from, size_t memories, const std::vector<double>& links)
     }
 }
 
-}  // namespace
-
-Route System::route(MemoryId from, MemoryId to, int64_t bytes) const {
-    const Ways ways = ways_from(from, memories.size(), link_seconds(*this, bytes));
+Route along(const Ways& ways, MemoryId from, MemoryId to) {
     if (ways.seconds[to] == no_way) return {};
     Route route{{to}, ways.seconds[to]};
     while (route.memories.back() != from) route.memories.push_back(ways.before[route.memories.back()]);
     std::ranges::reverse(route.memories);
     return route;
+}
+
+}  // namespace
+
+Route System::route(MemoryId from, MemoryId to, int64_t bytes) const {
+    return along(ways_from(from, memories.size(), link_seconds(*this, bytes)), from, to);
+}
+
+std::vector<Route> System::routes_from(MemoryId from, int64_t bytes) const {
+    const Ways ways = ways_from(from, memories.size(), link_seconds(*this, bytes));
+    std::vector<Route> routes;
+    for (size_t to = 0; to < memories.size(); to++) routes.push_back(along(ways, from, MemoryId(to)));
+    return routes;
 }
 
 std::vector<double> System::route_seconds(int64_t bytes) const {
@@ -97,13 +108,16 @@ namespace {
 
 class Builder {
 public:
+    explicit Builder(const SystemLimits& limits) : limits_(limits) {}
+
     Result<System> build(const Target& target) {
         system_.name = target.name;
+        if (!fits(target)) return fail(std::move(problems_));
         switch (target.level()) {
         case TargetLevel::device: add_device({.name = target.kind}, target, ""); break;
         case TargetLevel::device_with_host: add_with_host(target, ""); break;
         case TargetLevel::machine: add_machine(target, ""); break;
-        case TargetLevel::cluster: add_cluster(target); break;
+        case TargetLevel::cluster: add_cluster(each_machine(target)); break;
         }
         finish();
         if (!problems_.empty()) return fail(std::move(problems_));
@@ -111,6 +125,33 @@ public:
     }
 
 private:
+    void too_many(const std::string& what, size_t most, size_t found) {
+        problems_.push_back({.code = "placement.locations",
+                             .summary = fmt::format("a system has too many {} to choose among", what),
+                             .expected = fmt::format("at most {}", most),
+                             .found = std::to_string(found),
+                             .remedy = "describe a part of it, as a cluster of fewer machines"});
+    }
+
+    // Entries of a cluster may stand for very many machines.
+    bool fits(const Target& target) {
+        std::map<std::string, size_t, std::less<>> count;
+        size_t machines = 0, links = 0;
+        for (const ClusterMachine& machine : target.machines)
+            machines += count[machine.name] = static_cast<size_t>(std::max(machine.count, 0));
+        for (const SystemLink& link : target.links) {
+            const auto of = [&](const std::string& end) {
+                const auto found = count.find(end.substr(0, end.find('/')));
+                return found == count.end() ? 1 : found->second;
+            };
+            links += of(link.from) * of(link.to);
+        }
+        if (machines > limits_.locations) too_many("machines", limits_.locations, machines);
+        // Of an entry's link to itself a direction a link is counted here.
+        if (links > limits_.links) too_many("links", limits_.links, links);
+        return problems_.empty();
+    }
+
     void problem(const std::string& summary, const std::string& found) {
         problems_.push_back({.code = "placement.system",
                              .summary = summary,
@@ -244,6 +285,8 @@ private:
                 const bool host = runs_host_code(*system_.devices[d].target);
                 if (host) first.emplace(machine.name, system_.devices[d].name);
             }
+            // What nobody hosts is linked itself.
+            if (begin < system_.devices.size()) first.emplace(machine.name, system_.devices[begin].name);
         }
         add_links(cluster.links, [&](const std::string& end) {
             const auto found = first.find(end);
@@ -258,18 +301,9 @@ private:
     }
 
     void finish() {
-        if (system_.locations().size() > most_locations) {
-            problems_.push_back({.code = "placement.locations",
-                                 .summary = "a system has too many devices and scopes to choose among",
-                                 .expected = fmt::format("at most {}", most_locations),
-                                 .found = std::to_string(system_.locations().size())});
-        }
-        if (system_.links.size() > most_links) {
-            problems_.push_back({.code = "placement.locations",
-                                 .summary = "a system has too many links to choose among",
-                                 .expected = fmt::format("at most {}, a way each", most_links),
-                                 .found = std::to_string(system_.links.size())});
-        }
+        if (const size_t found = system_.locations().size(); found > limits_.locations)
+            too_many("devices and scopes", limits_.locations, found);
+        if (system_.links.size() > limits_.links) too_many("links", limits_.links, system_.links.size());
         find_host();
     }
 
@@ -289,6 +323,7 @@ private:
         }
     }
 
+    const SystemLimits limits_;
     System system_;
     Diagnostics problems_;
     std::string machine_;  // of a cluster, whose devices are being added
@@ -296,6 +331,6 @@ private:
 
 }  // namespace
 
-Result<System> system_of(const Target& target) { return Builder().build(target); }
+Result<System> system_of(const Target& target, const SystemLimits& limits) { return Builder(limits).build(target); }
 
 }  // namespace heddle::placement

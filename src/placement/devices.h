@@ -78,6 +78,8 @@ struct System {
     std::vector<Location> locations() const;
     std::string text(const Location& location) const;  // "gpu0", "gpu0:texture"
     Route route(MemoryId from, MemoryId to, int64_t bytes) const;
+    // To each memory.
+    std::vector<Route> routes_from(MemoryId from, int64_t bytes) const;
     // Of all routes for so many bytes, from each memory to each, row by row; infinite where there is no way.
     std::vector<double> route_seconds(int64_t bytes) const;
 };
@@ -85,8 +87,13 @@ struct System {
 // Whether code that launches kernels of other devices runs on this kind of device.
 bool runs_host_code(const Target& target);
 
-// In the order of names, whatever that of the text is. Devices of the target: itself, with its host, all of a machine, all of a cluster's machines. Codes: placement.system
-// (an end of a link or a host that is no device; two devices of one name), placement.locations (too many, or too many links).
-Result<System> system_of(const Target& target);
+struct SystemLimits {
+    size_t locations = most_locations, links = most_links;
+};
+
+// In the order of names, whatever that of the text is. Devices of the target: itself, with its host, all of a machine,
+// all of a cluster's machines, each by itself. Codes: placement.system (an end of a link or a host that is no device;
+// two devices of one name), placement.locations (too many, or too many links).
+Result<System> system_of(const Target& target, const SystemLimits& limits = {});
 
 }  // namespace heddle::placement

@@ -1,8 +1,10 @@
 // What fits together in a machine and in a cluster.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "target/canonical.h"
 #include "target/facts.h"
@@ -32,7 +34,8 @@ public:
     }
 
     void cluster() {
-        names(target_.machines, "machines");
+        counts();
+        if (!problems.empty()) return;
         for (const ClusterMachine& machine : target_.machines) {
             if (!machine.target) problem("target.system", "machines." + machine.name, "the target is missing");
             if (!machine.target || machine.target->level() != TargetLevel::cluster) continue;
@@ -60,6 +63,41 @@ private:
         }
     }
 
+    // So many machines, each with a name of its own.
+    void counts() {
+        int64_t all = 0;
+        for (const ClusterMachine& machine : target_.machines) {
+            if (machine.count < 1) problem("target.system", "machines." + machine.name, "there are none of it");
+            all += machine.count;
+        }
+        if (all > most_machines)
+            problem("target.limit", "machines", fmt::format("{} machines are more than {}", all, most_machines));
+        names(target_.machines, "machines");
+        if (!problems.empty()) return;
+        std::map<std::string, const ClusterMachine*> several;
+        for (const ClusterMachine& machine : target_.machines) {
+            if (machine.count > 1) several.emplace(machine.name, &machine);
+        }
+        for (const ClusterMachine& machine : target_.machines) {
+            for (size_t end = machine.name.size(); end > 0 && is_digit(machine.name[end - 1]); end--) {
+                const auto other = several.find(machine.name.substr(0, end - 1));
+                if (other != several.end()) names_apart(*other->second, machine);
+            }
+        }
+    }
+
+    static bool is_digit(char character) { return character >= '0' && character <= '9'; }
+
+    // `machine` is called as `several` with digits behind it, and so may be some of its own machines: of several ones
+    // the first is the first to be.
+    void names_apart(const ClusterMachine& several, const ClusterMachine& machine) {
+        const std::string name = machine.machine_name(0), digits = name.substr(several.name.size());
+        constexpr size_t longest = 9;
+        const bool is_number = digits.size() <= longest && (digits[0] != '0' || digits.size() == 1);
+        if (is_number && std::stoi(digits) < several.count)
+            problem("target.system", "machines", fmt::format("the name '{}' occurs twice", name));
+    }
+
     void level(const SystemDevice& device) {
         if (!device.target) return problem("target.system", "devices." + device.name, "the target is missing");
         if (device.target->level() <= TargetLevel::device_with_host) return;
@@ -82,15 +120,29 @@ private:
         return kind && kind->launches;
     }
 
+    std::vector<std::string> host_names() const {
+        std::vector<std::string> all;
+        for (const SystemDevice& device : target_.devices) {
+            if (launches(device)) all.push_back(device.name);
+        }
+        return all;
+    }
+
     // The one that is named, else the only one of the machine that can be it.
     void host(SystemDevice& device) {
         if (!device.target) return;  // of which the reader has said what is wrong
         const std::string where = "devices." + device.name + ".host";
         const KindFacts* kind = find_kind(kind_of(*device.target));
         if (device.host.empty() && kind && kind->needs_host) {
-            if (std::ranges::count_if(target_.devices, launches) != 1)
-                return problem("target.system", where, "it is to name the device that launches its kernels");
-            device.host = std::ranges::find_if(target_.devices, launches)->name;
+            const auto hosts = host_names();
+            if (hosts.empty())
+                return problem("target.system", where, "no device of the machine launches its kernels: add a 'cpu'");
+            if (hosts.size() > 1) {
+                return problem("target.system", where,
+                               fmt::format("it is to name the device that launches its kernels, one of {}",
+                                           fmt::join(hosts, ", ")));
+            }
+            device.host = hosts.front();
         }
         if (device.host.empty() && !device.target->host) return;
         const SystemDevice* host = find(device.host);
@@ -127,7 +179,14 @@ private:
         const std::string where = fmt::format("links[{}]", number);
         end(link.from, where + ".from");
         end(link.to, where + ".to");
-        if (link.from == link.to) problem("target.system", where, "its ends are one");
+        if (link.from == link.to && !is_several(link.from)) problem("target.system", where, "its ends are one");
+    }
+
+    // Whether an end stands for several machines of a cluster.
+    bool is_several(const std::string& end) const {
+        const std::string name = end.substr(0, end.find('/'));
+        const auto machine = std::ranges::find(target_.machines, name, &ClusterMachine::name);
+        return machine != target_.machines.end() && machine->count > 1;
     }
 
     void end(const std::string& text, const std::string& where) {

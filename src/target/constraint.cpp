@@ -158,6 +158,8 @@ private:
     std::vector<ClusterMachine> both(const std::vector<ClusterMachine>& a, const std::vector<ClusterMachine>& b,
                                      const SchemaField<Target>& field, const std::string& path) {
         return by_name(a, b, [&](ClusterMachine& mine, const ClusterMachine& other) {
+            if (mine.count != other.count && !first_wins_)
+                conflict(path + "." + mine.name + ".count", std::to_string(mine.count), std::to_string(other.count));
             mine.target = both(mine.target, other.target, field, path + "." + mine.name + ".target");
         });
     }
@@ -276,6 +278,8 @@ private:
                const SchemaField<Target>& field, const Target&, const std::string& path) {
         by_name(asked, found, path + "." + field.name, [&](auto& mine, auto& other, const std::string& here) {
             if (mine.target && other.target) check(*mine.target, *other.target, here + ".target");
+            if (other.count < mine.count)
+                differs(here + ".count", fmt::format("at least {}", mine.count), std::to_string(other.count));
         });
     }
 

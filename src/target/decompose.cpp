@@ -94,6 +94,38 @@ Result<Target> cluster_of(const Target& frame, const Parts& parts) {
     return target;
 }
 
+// An end of a link of a cluster: of which entry, and which device of it.
+struct ClusterEnd {
+    const ClusterMachine* entry = nullptr;
+    std::string device;  // with its slash; empty: the machine
+    int64_t machines(int64_t most) const { return std::min<int64_t>(entry->count, most); }
+};
+
+ClusterEnd end_of(const std::vector<ClusterMachine>& entries, const std::string& text) {
+    const size_t slash = std::min(text.find('/'), text.size());
+    const auto entry = std::ranges::find(entries, text.substr(0, slash), &ClusterMachine::name);
+    return {entry == entries.end() ? nullptr : &*entry, text.substr(slash)};
+}
+
+// A link of entries as links of their machines.
+void add_each(std::vector<SystemLink>& links, const SystemLink& link, const std::vector<ClusterMachine>& entries,
+              int64_t most) {
+    const ClusterEnd from = end_of(entries, link.from), to = end_of(entries, link.to);
+    if (!from.entry || !to.entry) return links.push_back(link);
+    const bool within = from.entry == to.entry && from.entry->count > 1;
+    // Each pair once, where both directions are the same link.
+    const bool same = within && from.device == to.device && link.both_ways;
+    for (int i = 0; i < from.machines(most); i++) {
+        for (int j = same ? i + 1 : 0; j < to.machines(most); j++) {
+            if (within && i == j) continue;
+            SystemLink each = link;
+            each.from = from.entry->machine_name(i) + from.device;
+            each.to = to.entry->machine_name(j) + to.device;
+            links.push_back(std::move(each));
+        }
+    }
+}
+
 }  // namespace
 
 Decomposition decompose(const Target& target) {
@@ -148,6 +180,23 @@ Result<Target> recompose(const Decomposition& parts) {
     Diagnostics problems = check_system(*target, "$");
     if (!problems.empty()) return fail(std::move(problems));
     return target;
+}
+
+Target each_machine(Target cluster, int64_t most) {
+    const auto is_several = [](const ClusterMachine& machine) { return machine.count > 1; };
+    if (std::ranges::none_of(cluster.machines, is_several)) return cluster;
+    const std::vector<ClusterMachine> entries = std::move(cluster.machines);
+    const std::vector<SystemLink> links = std::move(cluster.links);
+    cluster.machines.clear();
+    cluster.links.clear();
+    cluster.tag.clear();
+    cluster.overrides.clear();
+    for (const ClusterMachine& entry : entries) {
+        for (int number = 0; number < std::min<int64_t>(entry.count, most); number++)
+            cluster.machines.push_back({entry.machine_name(number), entry.target});
+    }
+    for (const SystemLink& link : links) add_each(cluster.links, link, entries, most);
+    return cluster;
 }
 
 }  // namespace heddle

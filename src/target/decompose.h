@@ -27,4 +27,8 @@ Decomposition decompose(const Target& target);
 // is not the device that hosts it in the machine; both are named).
 Result<Target> recompose(const Decomposition& parts);
 
+// A cluster whose entries are one machine each: of each entry that stands for several, the first `most`, by the names
+// that they have, and of its links those between them. What is no cluster stays as it is.
+Target each_machine(Target cluster, int64_t most = most_machines);
+
 }  // namespace heddle

@@ -14,8 +14,10 @@ std::string short_text(const Target& target) {
     for (const std::string* part : {&target.library, &target.version, &target.arch, &target.cpu}) {
         if (!part->empty()) text += " " + *part;
     }
-    const bool bare = target.cpu.empty() && !target.features.empty();
-    return bare ? text + " " + target.features : text;
+    if (!target.cpu.empty() || target.features.empty()) return text;
+    constexpr size_t longest = 60;
+    if (target.features.size() <= longest) return text + " " + target.features;
+    return fmt::format("{} with {} features", text, features_of(target).size());
 }
 
 Result<Target> with_host(Target device, const Target& host) {
@@ -36,18 +38,80 @@ Result<Target> with_host(Target device, const Target& host) {
     return device;
 }
 
-Target with_default_host(Target device) {
+namespace {
+
+// `host` is right: with_host has no reason to refuse it, and tests try those of all kinds.
+Target hosted_by(const Target& device, const Target& host, TargetOrigin origin) {
+    auto hosted = with_host(device, host);
+    if (!hosted) return device;
+    hosted->origins["host"] = std::move(origin);
+    return std::move(*hosted);
+}
+
+Target with_kinds_host(const Target& device) {
     const KindFacts* kind = find_kind(kind_of(device));
     if (device.host || !kind || !kind->needs_host) return device;
     auto host = parse_target(std::make_shared<const SourceText>("facts/kinds.json", kind->default_host));
-    if (!host) return device;  // tests read those of all kinds
+    if (!host) return device;
     for (auto& [field, origin] : host->origins) {
         if (origin.kind == TargetOrigin::Kind::text) origin = {TargetOrigin::Kind::chosen, "kind " + kind->name};
     }
-    auto hosted = with_host(device, *host);
-    if (!hosted) return device;  // nor does this happen to any
-    hosted->origins["host"] = {TargetOrigin::Kind::chosen, "kind " + kind->name};
-    return std::move(*hosted);
+    return hosted_by(device, *host, {TargetOrigin::Kind::chosen, "kind " + kind->name});
+}
+
+// A device, or each machine of a cluster that is one.
+template <typename Host>
+Target each_hosted(Target target, const Host& host) {
+    if (target.level() == TargetLevel::device) return host(target);
+    for (ClusterMachine& machine : target.machines) {
+        if (machine.target && machine.target->level() == TargetLevel::device)
+            machine.target = std::make_shared<const Target>(host(*machine.target));
+    }
+    return target;
+}
+
+// Of a cluster's machines: of those that are a device whose host nobody gave.
+std::string chosen_hosts(const Target& cluster) {
+    std::string text;
+    for (const ClusterMachine& machine : cluster.machines) {
+        if (!machine.target || !machine.target->host) continue;
+        const auto origin = machine.target->origins.find("host");
+        const bool given = origin == machine.target->origins.end() ||
+                           (origin->second.kind != TargetOrigin::Kind::chosen &&
+                            origin->second.kind != TargetOrigin::Kind::detected);
+        if (!given) text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", machine.name, host_text(*machine.target));
+    }
+    return text;
+}
+
+}  // namespace
+
+Target with_default_host(Target target) { return each_hosted(std::move(target), with_kinds_host); }
+
+Target with_this_host(Target target, const Target& here) {
+    return each_hosted(std::move(target), [&](const Target& device) {
+        const KindFacts* kind = find_kind(kind_of(device));
+        if (!kind || kind->launches) return device;
+        return hosted_by(device, here, {TargetOrigin::Kind::detected, "this machine"});
+    });
+}
+
+std::string host_text(const Target& device) {
+    if (device.level() == TargetLevel::cluster) return chosen_hosts(device);
+    if (!device.host) return {};
+    const auto found = device.origins.find("host");
+    const TargetOrigin origin = found == device.origins.end() ? TargetOrigin{} : found->second;
+    const auto why = [&]() -> std::string {
+        switch (origin.kind) {
+        case TargetOrigin::Kind::chosen: return origin.detail + " chooses it, since none is given";
+        case TargetOrigin::Kind::detected: return origin.detail + ", since none is given";
+        case TargetOrigin::Kind::tag: return "the tag " + origin.detail + " says so";
+        case TargetOrigin::Kind::text: return "as written";
+        case TargetOrigin::Kind::override: return "as written beside the tag";
+        default: return "the program says so";
+        }
+    };
+    return short_text(*device.host) + ": " + why();
 }
 
 }  // namespace heddle

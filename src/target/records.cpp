@@ -15,12 +15,19 @@
 namespace heddle {
 namespace {
 
+// Whether a value, by its path, is a speed: of a device, of a memory, of a link.
+bool is_speed(const std::string& path) {
+    const std::string name = path.substr(path.rfind('.') + 1);
+    const auto is_one = [&](const auto& field) { return field.name == name && field.demand == Demand::nothing; };
+    return std::ranges::any_of(target_fields(), is_one) || std::ranges::any_of(scope_fields(), is_one) ||
+           std::ranges::any_of(link_fields(), is_one);
+}
+
 // What of `special` a record for `general` did not know, speeds left out: they are measured, and differ each time.
 std::vector<std::string> paths_beyond(const Target& general, const Target& special) {
     std::vector<std::string> paths;
     for (const TargetDifference& each : difference(general, special)) {
-        const SchemaField<Target>* field = find_target_field(each.path.substr(each.path.rfind('.') + 1));
-        if (!field || field->demand != Demand::nothing) paths.push_back(each.path);
+        if (!is_speed(each.path)) paths.push_back(each.path);
     }
     return paths;
 }
@@ -60,9 +67,10 @@ std::optional<FoundRecord> TargetRecords::find(const std::string& workload, cons
         least = far;
     }
     if (nearest) {
+        const std::string beyond = fmt::format("{}", fmt::join(nearest->beyond, ", "));
         nearest->reason =
-            fmt::format("a record of '{}', which '{}' satisfies; beyond it: {}", short_text(nearest->record->target),
-                        short_text(target), fmt::join(nearest->beyond, ", "));
+            fmt::format("a record of '{}', which '{}' satisfies{}", short_text(nearest->record->target),
+                        short_text(target), beyond.empty() ? ", at other speeds" : "; beyond it: " + beyond);
     }
     return nearest;
 }

@@ -193,6 +193,7 @@ const std::vector<SchemaField<MemoryScope>>& scope_fields() {
          .member = &MemoryScope::bandwidth,
          .unit = "bytes/second",
          .meaning = "between it and the device's cores",
+         .demand = nothing,
          .least = 0,
          .above_least = true},
     };
@@ -210,6 +211,7 @@ const std::vector<SchemaField<SystemLink>>& link_fields() {
          .member = &SystemLink::bandwidth,
          .unit = "bytes/second",
          .meaning = "of many bytes",
+         .demand = nothing,
          .least = 0,
          .above_least = true,
          .required = true},
@@ -217,6 +219,7 @@ const std::vector<SchemaField<SystemLink>>& link_fields() {
          .member = &SystemLink::latency,
          .unit = "seconds",
          .meaning = "until the first byte is there",
+         .demand = nothing,
          .least = 0},
         {.name = "both_ways", .member = &SystemLink::both_ways, .meaning = "whether bytes go back in the same way"},
     };
@@ -226,6 +229,7 @@ const std::vector<SchemaField<SystemLink>>& link_fields() {
 const std::vector<SchemaField<ClusterMachine>>& machine_fields() {
     static const std::vector<SchemaField<ClusterMachine>> fields = {
         {.name = "target", .member = &ClusterMachine::target, .meaning = "what the machine is", .required = true},
+        {.name = "count", .member = &ClusterMachine::count, .meaning = "how many machines are like it"},
     };
     return fields;
 }

@@ -31,7 +31,8 @@ struct SystemDevice {
 };
 
 // A way for bytes between two ends, each "DEVICE" or "DEVICE:SCOPE" in a machine, "MACHINE" or "MACHINE/DEVICE" in a
-// cluster.
+// cluster. There an end that stands for several machines is each of them: a link from such an entry to itself joins each
+// two of its machines.
 struct SystemLink {
     std::string from, to;
     double bandwidth = 0;   // bytes a second; above zero
@@ -40,10 +41,16 @@ struct SystemLink {
     bool operator==(const SystemLink&) const = default;
 };
 
-// One entry of a cluster: a target of any level below.
+// One entry of a cluster: a target of any level below, and how many machines are like it.
 struct ClusterMachine {
     std::string name;  // unique in its cluster
     std::shared_ptr<const Target> target;
+    int count = 1;
+    // Of its machines: the entry's name, and their number behind it where there are several.
+    std::string machine_name(int number) const { return count == 1 ? name : name + std::to_string(number); }
 };
+
+// More machines than these in a cluster are refused.
+inline constexpr int64_t most_machines = 1 << 16;
 
 }  // namespace heddle

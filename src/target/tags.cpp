@@ -1,6 +1,7 @@
 #include "target/tags.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <stdexcept>
 
@@ -84,6 +85,18 @@ const std::map<std::string, TargetTag, std::less<>>& library_tags() {
     return tags;
 }
 
+// One of the machines that an entry of a cluster stands for, by its own name: "node3".
+const ClusterMachine* counted_machine(const Target& cluster, const std::string& name) {
+    for (const ClusterMachine& entry : cluster.machines) {
+        if (entry.count == 1 || !name.starts_with(entry.name)) continue;
+        int number = -1;
+        const char *begin = name.data() + entry.name.size(), *end = name.data() + name.size();
+        const bool read = std::from_chars(begin, end, number).ec == std::errc();
+        if (read && number >= 0 && number < entry.count && entry.machine_name(number) == name) return &entry;
+    }
+    return nullptr;
+}
+
 // A device of a machine with its host, or a machine of a cluster.
 Result<Target> part_of(const Target& target, const std::string& part, const std::string& tag) {
     const Decomposition parts = decompose(target);
@@ -92,6 +105,8 @@ Result<Target> part_of(const Target& target, const std::string& part, const std:
     const bool whole = target.level() >= TargetLevel::machine;
     const auto found = std::ranges::find(names, part);
     if (whole && found != names.end()) return parts.parts[static_cast<size_t>(found - names.begin())].target;
+    if (const ClusterMachine* machine = counted_machine(target, part); machine && machine->target)
+        return *machine->target;
     const std::string nearest = whole ? nearest_name(part, names) : "";
     std::string summary = whole ? fmt::format("'{}' has no part '{}'", tag, part)
                                 : fmt::format("'{}' is one device, which has no part '{}'", tag, part);

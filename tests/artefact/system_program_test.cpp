@@ -92,9 +92,11 @@ DLTensor tensor_of(const TensorData& data, std::vector<int64_t>& shape) {
 }
 
 // What the library gives for so many rows; its words where it refuses.
-std::string run(const Loaded& library, const TensorData& x, TensorData& y, int32_t* status) {
+std::string run(const Loaded& library, const TensorData& x, TensorData& y, int32_t* status,
+                DLDevice device = {kDLCPU, 0}) {
     std::vector<int64_t> in_shape, out_shape(4);
-    const DLTensor in = tensor_of(x, in_shape);
+    DLTensor in = tensor_of(x, in_shape);
+    in.device = device;
     const DLTensor* inputs[] = {&in};
     char message[200] = "";
     heddle_call call = {};
@@ -161,6 +163,11 @@ TEST(Targets21, OneArtefactHasFunctionsInObjectCodeAndInCForSeveralTargets) {
     EXPECT_LT(status, 0);
     EXPECT_NE(run(library, random_tensor({32}, 1), y, &status).find("x"), std::string::npos);
     EXPECT_LT(status, 0);
+    for (const DLDevice elsewhere : {DLDevice{static_cast<DLDeviceType>(2), 0}, DLDevice{kDLCPU, 1}}) {
+        EXPECT_EQ(run(library, random_tensor({2, 32}, 1), y, &status, elsewhere),
+                  "a tensor lies on another device than the CPU: x");
+        EXPECT_LT(status, 0);
+    }
 }
 
 TEST(SystemArtefact, KindsThatDoNotLeaveHomeAreRefusedAndNothingIsLeft) {

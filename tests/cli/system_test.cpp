@@ -85,6 +85,63 @@ TEST_F(SystemCommand, a_device_without_a_host_gets_that_of_its_kind) {
     EXPECT_CONTAINS(explained.output, "default of kind cuda");
 }
 
+TEST_F(SystemCommand, says_which_host_was_taken_and_why) {
+    const std::string card = R"({"kind": "cuda", "arch": "sm_90"})";
+    const std::string by_kind = "host: cpu x86_64: kind cuda chooses it, since none is given";
+    const auto one = heddle({"targets", card});
+    EXPECT_CONTAINS(one.output, by_kind);
+    EXPECT_CONTAINS(nlohmann::json::parse(heddle({"targets", card, "--format", "json"}).output)["host"].get<std::string>(),
+                    "kind cuda chooses it");
+    EXPECT_CONTAINS(heddle({"targets", "nvidia/jetson-nano:cuda"}).output,
+                    "host: cpu aarch64 cortex-a57: the tag nvidia/jetson-nano:cuda says so");
+    EXPECT_EQ(heddle({"targets", "aws/c5"}).output.find("host:"), std::string::npos);
+    const std::vector<std::string> matmul = {"explain", "matmul", "X=float32[8, 8]", "W=float32[8, 8]", "--system"};
+    auto words = matmul;
+    words.push_back(card);
+    EXPECT_CONTAINS(heddle(words).output, by_kind);
+    words.insert(words.end(), {"--format", "json"});
+    EXPECT_CONTAINS(nlohmann::json::parse(heddle(words).output)["placement"]["host"].get<std::string>(), "kind cuda");
+    const auto compiled = heddle({"compile", "--call", "y = exp(x)", "--input-type", "x=float32[8, 8]", "--system", card,
+                                  "-o", path("out")});
+    EXPECT_EQ(compiled.status, 0) << compiled.errors;
+    EXPECT_CONTAINS(compiled.output, by_kind);
+    // Where it runs, this machine is the host: of a library, which is not compiled for alone.
+    const std::string library = R"({"kind": "library", "library": "cc"})";
+    for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--placement"}}) {
+        auto options = more;
+        options.insert(options.end(), {"--system", library, "--place", "s=library"});
+        const auto outcome = run(options);
+        EXPECT_EQ(outcome.status, 0) << outcome.errors;
+        EXPECT_CONTAINS(outcome.output, ": this machine, since none is given");
+        EXPECT_CONTAINS(outcome.output, "1 functions on other devices");
+    }
+    // Machines name theirs.
+    EXPECT_EQ(run({"--system", system_, "--placement"}).output.find("host:"), std::string::npos);
+}
+
+TEST_F(SystemCommand, a_gpu_is_refused_with_what_is_on_it_and_what_to_do) {
+    const std::string cards = R"({"devices": {"cpu": {"target": {"kind": "cpu"}}, "gpu": {"target": "nvidia/t4"}},
+                                  "links": [{"from": "cpu", "to": "gpu", "bandwidth": 1e10}]})";
+    const auto outcome = heddle({"compile", "--call", "s = exp(x); y = tanh(s)", "--input-type", "x=float32[8, 8]",
+                                 "--system", cards, "--place", "s=gpu", "-o", path("out")});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_CONTAINS(outcome.errors, "error[artefact.kind]: 'y' is computed on 'gpu'");
+    EXPECT_CONTAINS(outcome.errors, "--place y=cpu");
+    EXPECT_CONTAINS(outcome.errors, "--target webgpu");
+    const auto page = heddle({"compile", "--call", "y = exp(x)", "--input-type", "x=float32[8, 8]", "--target",
+                              "nvidia/t4", "-o", path("out")});
+    EXPECT_CONTAINS(page.errors, "error[cli.target]");
+    EXPECT_CONTAINS(page.errors, "--target webgpu");
+    // A processor of another machine names its compiler, as without a system.
+    const std::string old = std::getenv("PATH");
+    ASSERT_EQ(setenv("PATH", path("empty").c_str(), 1), 0);
+    const auto foreign = heddle({"compile", "--call", "y = exp(x)", "--input-type", "x=float32[8, 8]", "--system",
+                                 "nvidia/jetson-nano:cuda", "-o", path("out")});
+    ASSERT_EQ(setenv("PATH", old.c_str(), 1), 0);
+    EXPECT_CONTAINS(foreign.errors, "error[cli.cross_compiler]");
+    EXPECT_CONTAINS(foreign.errors, "--cc aarch64-linux-gnu-gcc");
+}
+
 TEST_F(SystemCommand, explains_where_an_operator_is_placed) {
     const auto outcome = heddle({"explain", "matmul", "X=float32[rows=64, 64]", "W=float32[64, 64]", "--system",
                                  system_, "--place", "result=ref0", "--format", "json"});

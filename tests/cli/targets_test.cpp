@@ -106,6 +106,48 @@ TEST_F(TargetsCommand, compares_two) {
     EXPECT_EQ(heddle({"targets", "aws/c5", "--diff", "aws/c5"}).output, "no facts differ\n");
 }
 
+TEST_F(TargetsCommand, lists_the_places_of_a_cluster_and_the_links_between) {
+    const CommandOutcome text = heddle({"targets", "nvidia/superpod-h100", "--places"});
+    ASSERT_EQ(text.status, 0) << text.errors;
+    EXPECT_CONTAINS(text.output, "256 places");
+    EXPECT_CONTAINS(text.output, "node1/gpu7  cuda sm_90, host cpu x86_64 sapphirerapids, 85.9 GB");
+    EXPECT_CONTAINS(text.output, "and 240 more, to 255 node31/gpu7");
+    EXPECT_CONTAINS(text.output, "450 GB/s        3 us        1792 pairs, as node0/gpu0 -> node0/gpu1");
+    const CommandOutcome outcome = heddle({"targets",
+                                           R"({"machines": {"n": {"target": "nvidia/jetson-nano", "count": 2}}})",
+                                           "--places", "--place-kind", "cpu", "--format", "json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    const Json json = Json::parse(outcome.output);
+    EXPECT_EQ(json["places"], Json({"n0/cpu", "n1/cpu"}));
+    EXPECT_EQ(json["groups"][0]["machines"], 2);
+    EXPECT_EQ(json["links"][0]["assumed"], true);
+    EXPECT_EQ(json["links"][0]["pairs"], 2);
+    EXPECT_CONTAINS(heddle({"targets", R"({"machines": {"n": {"target": "aws/c5", "count": 2}}})", "--places"}).output,
+                    "n0/cpu -> n1/cpu: assumed, the target says no way");
+    EXPECT_CONTAINS(heddle({"targets", "aws/c5-cluster", "--places", "--place-kind", "cuda"}).errors,
+                    "error[placement.places]");
+    EXPECT_EQ(heddle({"targets", "--places"}).status, 2);
+    EXPECT_CONTAINS(heddle({"targets", "raspberry", "--places"}).errors, "target.unknown_tag");
+}
+
+TEST_F(TargetsCommand, shows_this_machine_as_processes) {
+    const CommandOutcome places = heddle({"targets", "--host", "--processes", "3", "--places"});
+    ASSERT_EQ(places.status, 0) << places.errors;
+    EXPECT_CONTAINS(places.output, "3 places");
+    EXPECT_CONTAINS(places.output, "process2/cpu");
+    EXPECT_CONTAINS(places.output, "6 pairs, as process0/cpu -> process1/cpu");
+    // As a target it can be kept, and given where one is read.
+    const CommandOutcome whole = heddle({"targets", "aws/c5", "--processes", "4", "--format", "json"});
+    ASSERT_EQ(whole.status, 0) << whole.errors;
+    const Json json = Json::parse(whole.output);
+    EXPECT_EQ(json["level"], "cluster");
+    EXPECT_EQ(json["target"]["machines"]["process"]["count"], 4);
+    const std::string file = write("four.json", json["target"].dump());
+    EXPECT_CONTAINS(heddle({"targets", file, "--places"}).output, "4 places");
+    EXPECT_CONTAINS(heddle({"targets", "nvidia/t4", "--processes", "2"}).errors, "error[target.value]");
+    EXPECT_EQ(heddle({"targets", "aws/c5", "--processes", "0"}).status, 2);
+}
+
 TEST_F(TargetsCommand, takes_the_users_folders) {
     const std::string folder = path("tags");
     std::filesystem::create_directories(folder);

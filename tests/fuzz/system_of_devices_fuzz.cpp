@@ -4,6 +4,7 @@
 
 #include "fuzz.h"
 #include "modules/module.h"
+#include "placement/places.h"
 
 namespace {
 
@@ -38,6 +39,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t end = bytes.find("\n--\n");
     const auto target = parse_target(fuzz::source_of(bytes.substr(0, end)));
     if (!fuzz::fine(target)) return 0;
+    if (const auto places = placement::places_of(*target); fuzz::fine(places)) {
+        const size_t last = places->size() - 1;
+        fuzz::require(last == 0 || places->link(0, last).bandwidth > 0, "between two places there is a link");
+        fuzz::require(!places->at(last).name.empty(), "a place has a name");
+    }
     auto system = placement::system_of(*target);
     if (!fuzz::fine(system)) return 0;
     std::vector<std::string> texts;

@@ -19,6 +19,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     const auto whole = recompose(decompose(*target));
     fuzz::require(whole && is_same(*whole, *target), "what comes apart comes together again");
+    const Target few = each_machine(*target, 3);
+    const auto each = parse_target(std::make_shared<const SourceText>("printed", print(few, TargetText::expanded)));
+    fuzz::require(each && is_same(*each, few), "machines by themselves are a target");
     fuzz::require(unsatisfied(*target, *target).empty(), "a target satisfies itself");
     return 0;
 }

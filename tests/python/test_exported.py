@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import numpy as np
 import onnx
@@ -104,6 +105,17 @@ def refused(status, *words):
     return check()
 
 
+def lying_on(kind, number):
+    """Tensors are said to lie on this device of DLPack's."""
+    here = exported.described
+
+    def there(array):
+        tensor = here(array)
+        tensor.device = exported.Device(kind, number)
+        return tensor
+    return unittest.mock.patch.object(exported, "described", there)
+
+
 def images(batch, height):
     return np.random.default_rng(batch * 100 + height).standard_normal((batch, 3, height, 24)).astype(np.float32)
 
@@ -136,6 +148,9 @@ def test_what_a_program_refuses():
                         (images(1, 8)[..., :23].copy(), "24"), (np.asfortranarray(images(2, 8)), "row-major")):
             with refused(BAD_ARGUMENT, "input x", word):
                 program.run(x)
+        for device, word in (((2, 0), "device type 1, not 2"), ((1, 3), "the CPU of number 0, not 3")):
+            with lying_on(*device), refused(BAD_ARGUMENT, "input x", word):
+                program.run(images(1, 8))
         program.run(images(1, 8))
         program.call.workspace_bytes = program.workspace_bytes(images(1, 8)) - 1
         outputs = program.outputs_for(images(1, 8))

@@ -227,6 +227,25 @@ TEST(Targets22, RecordsAreFoundByWorkloadAndTheNearestTargetThatTheyHoldFor) {
     EXPECT_EQ(records.size(), 6u);
 }
 
+TEST(Targets22, RecordsOfClustersAreFoundByTheirMachinesAtAnySpeedOfLinks) {
+    const auto cluster = [](int count, const char* bandwidth) {
+        return read(R"({"machines": {"n": {"target": "aws/c5", "count": )" + std::to_string(count) +
+                    R"(}}, "links": [{"from": "n", "to": "n", "latency": 1e-5, "bandwidth": )" + bandwidth + "}]}");
+    };
+    TargetRecords records;
+    records.add("cut of resnet", {cluster(4, "1e9"), "of four"});
+    EXPECT_FALSE(records.find("cut of resnet", cluster(3, "1e9")));
+    EXPECT_TRUE(records.find("cut of resnet", cluster(4, "1e9"))->exact);
+    const auto faster = records.find("cut of resnet", cluster(4, "2e9"));
+    ASSERT_TRUE(faster);
+    EXPECT_FALSE(faster->exact);
+    EXPECT_TRUE(faster->beyond.empty());
+    EXPECT_EQ(faster->reason, "a record of 'cluster', which 'cluster' satisfies, at other speeds");
+    EXPECT_EQ(records.find("cut of resnet", cluster(8, "1e9"))->beyond,
+              std::vector<std::string>{"$.machines.n.count"});
+    EXPECT_FALSE(records.find("cut of resnet", read(R"({"machines": {"n": {"target": "aws/c6g", "count": 4}}})")));
+}
+
 TEST(Targets22, WhatIsMissingIsSaid) {
     EXPECT_EQ(unsatisfied(read(R"({"cpu": "skylake-avx512"})"), read(R"({"cpu": "haswell"})")).front(),
               "$.cpu is 'haswell', not 'skylake-avx512'");
