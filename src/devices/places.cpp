@@ -49,10 +49,9 @@ private:
 
 Result<modules::ShardedProgram> program_for(const Graph& graph, const PlacesOptions& options,
                                             const std::vector<sharding::PlaceId>& readers) {
-    const auto places = static_cast<int32_t>(placement::places_of(options.said.mesh));
-    return modules::sharded(
-        graph, options.said,
-        placement::system_of_processes(options.target, places, memory_link_bandwidth, memory_link_latency), readers);
+    auto system = placement::system_of_processes(options.target, static_cast<int32_t>(placement::places_of(options.said.mesh)));
+    if (!system) return fail(std::move(system.error()));
+    return modules::sharded(graph, options.said, std::move(*system), readers);
 }
 
 std::shared_ptr<inference::Places> make_places(PlacesOptions options) {

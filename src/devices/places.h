@@ -15,14 +15,10 @@ struct PlacesOptions {
     std::shared_ptr<transport::Transport> transport;
     int threads = 0;  // of all places of this process; 0: all cores
     std::shared_ptr<cache::Folder> folder;
-    Target target;  // of each place, as far as costs go
+    Target target;  // of the machine, as far as costs go: its places share it
 };
 
 std::shared_ptr<inference::Places> make_places(PlacesOptions options);
-
-// Of threads of one process, or of processes of one machine: a copy in memory, and a wake-up. Design, until links are
-// measured.
-inline constexpr double memory_link_bandwidth = 4e9, memory_link_latency = 20e-6;
 
 // The program of one graph for all of them, as make_places' compile has it. `readers` get all outputs. Codes: those of
 // modules::sharded.

@@ -4,25 +4,39 @@
 
 #include <fmt/format.h>
 
+#include "target/processes.h"
+
 namespace heddle::placement {
 
-System system_of_processes(const Target& device, int32_t processes, double bandwidth, double latency) {
-    System system{.name = fmt::format("{} processes", processes)};
-    const auto target = std::make_shared<const Target>(device);
-    for (int32_t p = 0; p < processes; p++) {
-        const std::string name = fmt::format("place{}", p);
-        system.devices.push_back({.name = name, .target = target, .memories = {MemoryId(p)}, .process = p});
-        system.memories.push_back({.machine = name,
-                                   .device = name,
-                                   .kind = device.kind,
+System system_of_processes(const Places& places) {
+    System system{.name = fmt::format("{} processes", places.size())};
+    for (size_t p = 0; p < places.size(); p++) {
+        const Place place = places.at(p);
+        const auto process = static_cast<int32_t>(p);
+        system.devices.push_back(
+            {.name = place.name, .target = place.target, .memories = {MemoryId(p)}, .process = process});
+        system.memories.push_back({.machine = place.name,
+                                   .device = place.name,
+                                   .kind = place.target->kind,
                                    .scope = "global",
-                                   .bytes = device.memory_bytes,
-                                   .process = p});
-        for (int32_t q = 0; q < processes; q++)
-            if (q != p) system.links.push_back({MemoryId(p), MemoryId(q), bandwidth, latency});
+                                   .bytes = place.memory_bytes,
+                                   .process = process});
+        for (size_t q = 0; q < places.size(); q++) {
+            if (q == p) continue;
+            const PlaceLink link = places.link(p, q);
+            system.links.push_back({MemoryId(p), MemoryId(q), link.bandwidth, link.latency});
+        }
     }
     system.host = DeviceId(0);
     return system;
+}
+
+Result<System> system_of_processes(const Target& cpu, int32_t processes) {
+    const auto cluster = as_processes(cpu, processes);
+    if (!cluster) return fail(cluster.error());
+    const auto places = places_of(*cluster);
+    if (!places) return fail(places.error());
+    return system_of_processes(*places);
 }
 
 Placement placement_of(const sharding::PlacedGraph& parts, const System& system,

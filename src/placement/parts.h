@@ -2,12 +2,15 @@
 #pragma once
 
 #include "placement/placement.h"
+#include "placement/places.h"
 #include "sharding/shard.h"
 
 namespace heddle::placement {
 
-// So many processes on devices of one target, each with a memory of its own, and links from each to each.
-System system_of_processes(const Target& device, int32_t processes, double bandwidth, double latency);
+// A process on each place, with a memory of its own, and a link between each two.
+System system_of_processes(const Places& places);
+// So many processes of one machine (target/processes.h). Codes: those of as_processes.
+Result<System> system_of_processes(const Target& cpu, int32_t processes);
 
 // Place p is the system's device number p. Each is a caller that gives all inputs; those of `readers` get all outputs, as
 // `parts` has them. Copies are those that the operations' reads ask for.

@@ -34,7 +34,7 @@ void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, in
     std::vector<PlaceId> readers = {PlaceId(0)};
     auto placed = sharding::place(graph, cuts, readers);
     ASSERT_TRUE(placed) << render(placed.error());
-    const auto system = placement::system_of_processes(detect_host(), places, 1e10, 1e-6);
+    const auto system = *placement::system_of_processes(detect_host(), places);
     const auto placement = placement::placement_of(*placed, system, readers);
     const auto mixed = modules::mixed_function("main", placed->graph, system, placement);
     auto processes = modules::by_process(mixed, system, std::make_shared<Target>(detect_host()));

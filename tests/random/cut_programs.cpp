@@ -50,7 +50,7 @@ public:
         std::vector<PlaceId> readers = {PlaceId(choices.below(count))};
         if (choices.below(2) == 0) readers = {PlaceId(0), PlaceId(count - 1)};
         auto made = modules::sharded(prepared->graph, said,
-                                     placement::system_of_processes(detect_host(), count, 1e9, choices.below(2) * 1e-3),
+                                     system_for(count, choices.below(2) * 1e-3),
                                      readers);
         if (!made) return render(made.error());
         auto wrong = interpreted(*prepared, *made, readers, *whole);
@@ -78,6 +78,13 @@ private:
             }
         }
         return said;
+    }
+
+    // Where links answer late, partial results are combined at once.
+    static placement::System system_for(int32_t count, double latency) {
+        auto system = *placement::system_of_processes(detect_host(), count);
+        for (placement::Link& link : system.links) link.latency = latency;
+        return system;
     }
 
     std::string interpreted(const Prepared& prepared, const modules::ShardedProgram& made,
