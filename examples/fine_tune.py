@@ -2,6 +2,7 @@
 
     scripts/models magika magika-config
     python examples/fine_tune.py [--steps 250] [--svg CURVE.svg]
+    mpirun -n 2 python examples/fine_tune.py       each step is cut over the processes
 
 The model is the file as it was published. Its last layers, a normalisation and a matrix product, are trained on pieces of some
 files, and it is asked about pieces of others. To the published model three of the six kinds are one, C++. It ends with an error
@@ -53,7 +54,7 @@ def share_of(right):
     return f"{np.mean(right):.1%}"
 
 
-def tell(name, found, kinds):
+def tell(print, name, found, kinds):
     by_kind = ", ".join(f"{kind} {share_of(found[kinds == i] == i)}" for i, kind in enumerate(KINDS))
     print(f"{name}: {share_of(found == kinds)} of {len(kinds)} pieces are told ({by_kind})")
     return np.mean(found == kinds)
@@ -65,6 +66,8 @@ def main():
     parser.add_argument("--steps", type=int, default=250)
     parser.add_argument("--svg", help="where to write the curve of the loss")
     options = parser.parse_args()
+    machines = heddle.machines()
+    tell_all = print if machines.rank == 0 else lambda *texts: None
     if not (options.models / "magika.onnx").exists():
         sys.exit("the model is not there: scripts/models magika magika-config")
     model = heddle.InferenceSession(options.models / "magika.onnx", library=ops)
@@ -72,9 +75,9 @@ def main():
     outputs = np.array([labels.index(label) for label, _ in KINDS.values()])
     weights = {name: weight for name, weight in model.weights.items()
                if "LayerNorm_1/Reshape" in name or "Dense_1" in name or weight.shape == (512, len(labels))}
-    print(f"{sum(weight.size for weight in weights.values()):,} of {sum(w.size for w in model.weights.values()):,} weights are trained:")
+    tell_all(f"{sum(weight.size for weight in weights.values()):,} of {sum(w.size for w in model.weights.values()):,} weights are trained:")
     for name, weight in weights.items():
-        print(f"  {name} {list(weight.shape)}")
+        tell_all(f"  {name} {list(weight.shape)}")
 
     random = np.random.default_rng(1)
     texts = [[path.read_bytes() for path in files_of(patterns)] for _, patterns in KINDS.values()]
@@ -88,15 +91,16 @@ def main():
         parts = [model.call(rows, weights=weights)[:, outputs] for rows in np.split(unknown, 10)]
         return np.concatenate(parts).argmax(axis=1)
 
-    before = tell("before", found(weights), unknown_kinds)
+    before = tell(tell_all, "before", found(weights), unknown_kinds)
     batches = [pieces(random, known, BATCH) for _ in range(options.steps)]
     begin = time.perf_counter()
-    weights, losses = train(loss, weights, [(rows, outputs[kinds]) for rows, kinds in batches], lambda part: .002 * (1 - part))
-    print(f"trained in {time.perf_counter() - begin:.1f} s")
-    after = tell("after", found(weights), unknown_kinds)
-    if options.svg:
+    weights, losses = train(loss, weights, [(rows, outputs[kinds]) for rows, kinds in batches], lambda part: .002 * (1 - part),
+                            tell_all, machines)
+    tell_all(f"trained in {time.perf_counter() - begin:.1f} s")
+    after = tell(tell_all, "after", found(weights), unknown_kinds)
+    if options.svg and machines.rank == 0:
         pathlib.Path(options.svg).write_text(curve_svg("Cross entropy of the repository's files, by steps", losses))
-        print(f"wrote {options.svg}")
+        tell_all(f"wrote {options.svg}")
     if options.steps >= 250 and after < max(.8, before + .2):
         sys.exit("too few: the training went wrong")
 

@@ -27,9 +27,12 @@ def adamw_step(loss):
     return heddle.function(step, donate=["weights", "means", "squares"])
 
 
-def train(loss, weights, batches, rate, tell=print):
-    """Weights after a step for each batch, and the losses. `rate` is told how far the training is, from 0 to 1."""
+def train(loss, weights, batches, rate, tell=print, machines=None):
+    """Weights after a step for each batch, and the losses. `rate` is told how far the training is, from 0 to 1. With several
+    `machines` each step is cut over them: they run this together."""
     step, losses = adamw_step(loss), []
+    if machines and machines.size > 1:
+        heddle.shard(step, machines=machines)
     weights = {name: weight.copy() for name, weight in weights.items()}  # steps write over theirs
     means, squares = zeros_like(weights), zeros_like(weights)
     for i, batch in enumerate(batches):

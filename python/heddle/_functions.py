@@ -33,6 +33,7 @@ class Function:
         self._progress = progress
         self._donate = _donated_parameters(function, donate)
         self._programs: dict[Any, Any] = {}
+        self._shard: Callable[[Session], Any] = lambda session: None  # cuts it over places (_places.py)
 
     def __repr__(self) -> str:
         return f"Function({getattr(self._function, '__name__', repr(self._function))})"
@@ -135,6 +136,7 @@ class _Program:
             _heddle.raise_option("the function's result", "what operators make of its arrays", repr(self.result))
         donated = [name for (name, _), given in zip(named, self.inputs) if given is not None and _is_part(name, function._donate)]
         self.session = graph.compile(results, threads=function._threads, progress=function._progress, donate=donated)
+        function._shard(self.session)
 
     def run(self, leaves: list[Any]) -> Any:
         feeds = {name: leaf for name, leaf in zip(self.inputs, leaves) if name is not None}

@@ -5,6 +5,7 @@ import os
 from typing import Any, Iterable
 
 from . import _heddle
+from ._functions import Function
 from ._library import checked_threads
 from ._session import InferenceSession, Session
 
@@ -50,7 +51,7 @@ def machines(kind: str = "mpi", *, hosts: str | os.PathLike[str] | None = None, 
     """The processes that `mpirun` or `srun` has started: `machines()`, or `machines("/path/of/libheddle_mpi.so")`. Or those of
     a file of addresses, one a line, this one being line `rank`: `machines(hosts="hosts.txt", rank=1)`.
 
-    Who says nothing for `timeout` seconds is given up. MPI starts once: later calls give the same object.
+    Without a launcher this process is the only one, so that a script needs no other form then. Who says nothing for `timeout` seconds is given up. MPI starts once: later calls give the same object.
     """
     global _launched
     if hosts is not None:
@@ -61,14 +62,23 @@ def machines(kind: str = "mpi", *, hosts: str | os.PathLike[str] | None = None, 
 
 
 def shard(model: Any, cuts: str | int | Iterable[str] = (), *, machines: Machines | None = None, threads: int = 0,
-          **options: Any) -> Session:
+          **options: Any) -> Any:
     """A session whose programs are cut over places: threads of this process, or `machines`.
 
-    `model` is a session, which is changed and returned, or what `InferenceSession` takes, with its `options`. `cuts` says
+    `model` is a session or a function (`heddle.function`, `grad`, `value_and_grad`), which is changed and returned, or what
+    `InferenceSession` takes, with its `options`. `cuts` says
     how, as `heddle run --shard` does: "batch=2", "up.out_col=4" and "down.k=4", or a number of places; what is not said is
     chosen by cost. Without it there is a place for each process.
     """
-    session = model if isinstance(model, Session) else InferenceSession(model, threads=threads, **options)
     texts = [str(cuts)] if isinstance(cuts, (str, int)) else [str(text) for text in cuts]
-    _heddle.shard(session._session, texts, machines._machines if machines else None, checked_threads(threads))
+
+    def cut(session: Session) -> None:
+        _heddle.shard(session._session, texts, machines._machines if machines else None, checked_threads(threads))
+
+    if isinstance(model, Function):
+        model._shard = cut
+        model._programs.clear()
+        return model
+    session = model if isinstance(model, Session) else InferenceSession(model, threads=threads, **options)
+    cut(session)
     return session

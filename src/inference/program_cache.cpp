@@ -409,6 +409,13 @@ Result<ProgramCache::Results> ProgramCache::run_on_places(const Wanted& wanted, 
     }
     auto tensors = placed_.front().program->run(inputs);
     if (!tensors) return fail(std::move(tensors.error()));
+    // The places have their own memory; results go where the caller has given it up.
+    for (const plan::Donation& donation : donations_) {
+        const TensorData& input = inputs[static_cast<size_t>(donation.input)];
+        TensorData& output = (*tensors)[static_cast<size_t>(donation.output)];
+        std::memcpy(const_cast<std::byte*>(input.data()), output.data(), static_cast<size_t>(output.byte_size()));
+        output = input;
+    }
     return Results{values_of(std::move(*tensors)), placed_.front().tag, placed_.front().operations};
 }
 

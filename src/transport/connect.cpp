@@ -1,6 +1,7 @@
 #include "transport/connect.h"
 
 #include "support/file.h"
+#include "transport/in_process.h"
 #include "transport/mpi.h"
 #include "transport/tcp.h"
 
@@ -11,7 +12,9 @@ constexpr int64_t most_hosts_bytes = 1 << 20;
 Result<std::shared_ptr<Transport>> connect(const Machines& machines) {
     const std::chrono::milliseconds timeout(static_cast<int64_t>(machines.timeout * 1e3));
     Result<std::unique_ptr<Transport>> made;
-    if (machines.hosts.empty()) {
+    if (machines.hosts.empty() && machines.library.empty() && !launched_ranks()) {
+        made = std::move(make_in_process(1, timeout).front());
+    } else if (machines.hosts.empty()) {
         made = connect_mpi({.timeout = timeout, .library = machines.library});
     } else {
         auto text = read_file(machines.hosts, most_hosts_bytes);
