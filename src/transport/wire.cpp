@@ -33,7 +33,7 @@ void Wire::expect(Parts parts) {
     message.early = {};
     untold_bytes_ += weight(message.place->bytes());
     // Who sends small messages needs to hear of places before what it may send without is used up.
-    const bool is_announced = message.total >= 0 && !message.is_early;
+    const bool is_announced = message.fits() && !message.is_early;
     if (is_announced || message.place->bytes() > small_bytes || untold_bytes_ > most_early_bytes / 4) places_to_tell_ = true;
 }
 
@@ -287,7 +287,7 @@ void Wire::use_message_header() {
 
 void Wire::note_announced(Coming& now) {
     if (now.received > 0) return broke(not_expected);
-    if (now.place) places_to_tell_ = true;
+    if (now.fits()) places_to_tell_ = true;  // of another length it is not wanted
 }
 
 void Wire::note_begun(Coming& now) {

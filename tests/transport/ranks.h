@@ -1,8 +1,10 @@
 // Threads as the processes of a program. Tests only.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <span>
@@ -26,10 +28,10 @@ inline void in_ranks(const Ends& ends, const std::function<void(Transport&)>& wo
 // Memory of a message that says who sent it, and as the how-manieth.
 inline std::vector<std::byte> message(size_t bytes, int from, int number) {
     std::vector<std::byte> made(bytes);
-    uint32_t state = 2166136261u * static_cast<uint32_t>(from + 1) + 16777619u * static_cast<uint32_t>(number);
-    for (std::byte& byte : made) {
-        state = state * 1664525u + 1013904223u;
-        byte = static_cast<std::byte>(state >> 24);
+    uint64_t state = 2166136261u * static_cast<uint64_t>(from + 1) + 16777619u * static_cast<uint64_t>(number);
+    for (size_t i = 0; i < bytes; i += sizeof state) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        std::memcpy(made.data() + i, &state, std::min(sizeof state, bytes - i));
     }
     return made;
 }
