@@ -60,13 +60,13 @@ def first_weights(random):
             "bias_out": np.zeros(len(NAMES), np.float32)}
 
 
-def trained(steps, count=12000, tell=print):
+def trained(steps, count=12000, tell=print, machines=None):
     """Weights after so many steps, and the losses, on so many pictures."""
     random = np.random.default_rng(7)
     weights = first_weights(random)
     images, kinds = pictures(random, count)
     order = [random.integers(0, count, BATCH) for _ in range(steps)]
-    return train(loss, weights, [(images[some], kinds[some]) for some in order], lambda part: .006 * (1 - part), tell)
+    return train(loss, weights, [(images[some], kinds[some]) for some in order], lambda part: .006 * (1 - part), tell, machines)
 
 
 def main():
@@ -75,7 +75,10 @@ def main():
     parser.add_argument("--svg", help="where to write the curve of the loss")
     options = parser.parse_args()
     begin = time.perf_counter()
-    weights, losses = trained(options.steps)
+    machines = heddle.machines()  # of mpirun or srun; else this process alone
+    weights, losses = trained(options.steps, tell=print if machines.rank == 0 else lambda text: None, machines=machines)
+    if machines.rank > 0:
+        return
     print(f"drew and trained in {time.perf_counter() - begin:.1f} s")
     images, kinds = pictures(np.random.default_rng(8), 1000)
     right = np.mean(np.argmax(heddle.function(network)(weights, images), axis=1) == kinds)

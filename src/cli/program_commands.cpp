@@ -28,7 +28,11 @@ Command add_run(CLI::App& app) {
     command->add_flag("--placement", options->placement,
                       "With --system where each operation is placed and why, and the copies; else how each is cut");
     add_shards(*command, options->shard);
-    system->excludes(command->get_option("--shard"));
+    for (const char* places : {"--shard", "--hosts", "--machines"}) {
+        system->excludes(command->get_option(places));
+        for (const char* other : {"--backend", "--plugin", "--profile", "--unfused", "--choose"})
+            command->get_option(places)->excludes(command->get_option(other));
+    }
     command->footer(
         "Examples:\n"
         "  heddle run model.onnx --random 1 --bind batch=4\n"

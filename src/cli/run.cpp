@@ -22,6 +22,7 @@
 #include "support/npz.h"
 #include "support/resident_memory.h"
 #include "support/tensor_text.h"
+#include "transport/agree.h"
 
 namespace heddle::cli {
 namespace {
@@ -45,7 +46,8 @@ struct Measured {
     Json launches_json;                // of it, with what each computes
     nlohmann::ordered_json placement;  // of a system: what explain/placement.h says; else null
     nlohmann::ordered_json shards;     // of places: what run_sharded.h says; else null
-    bool is_quiet = false;             // another process has the outputs, and says so
+    std::shared_ptr<transport::Transport> transport;  // to the other processes of this run; null: there are none
+    bool is_quiet() const { return transport && transport->rank() > 0; }  // rank 0 has the outputs, and says so
     std::string placement_text;
 };
 
@@ -438,34 +440,55 @@ Result<void> run_on_system(const RunOptions& options, const Library& library, co
 
 Result<void> run_on_places(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
                            Measured& measured) {
-    auto transport = connect(options.shard);
-    if (!transport) return fail(std::move(transport.error()));
+    auto connected = connect(options.shard);
+    if (!connected) return fail(std::move(connected.error()));
+    const auto transport = measured.transport = std::move(*connected);
     const auto failed = [&](Diagnostics why) {
-        if (*transport) (*transport)->fail(why);
+        if (transport) transport->fail(why);
         return fail(std::move(why));
     };
     std::vector<TensorData> feeds;
     auto source = load_with_feeds(options, library, given, progress, measured, feeds);
     if (!source && may_be_staged(options) && inference::needs_stages(source.error())) {
-        auto places = places_of(options, *transport);
+        auto places = places_of(options, transport);
         if (!places) return failed(std::move(places.error()));
         const auto engine = open_engine(options.threads, options.cache);
         engine->places = devices::make_places(std::move(*places));
-        measured.is_quiet = *transport && (*transport)->rank() > 0;
         auto run = run_in_stages(options, library, given, engine, progress, measured);
         return run ? Result<void>() : failed(std::move(run.error()));
     }
     if (!source) return failed(std::move(source.error()));
     const Graph graph = prune(source->graph);
-    auto run = run_sharded(graph, feeds, options, *transport, what_runs(options, library));
+    auto run = run_sharded(graph, feeds, options, transport, what_runs(options, library));
     if (!run) return fail(std::move(run.error()));
     measured.outputs = std::move(run->outputs);
-    measured.is_quiet = run->rank > 0;
     measured.compile_ms = run->compile_ms;
     measured.shards = shards_json(graph, *run);
     measured.placement_text = shards_text(graph, *run);
     for (const devices::RunReport& report : run->reports) measured.launches += report.kernel_launches;
     measured.run_ms = std::move(run->run_ms);
+    return {};
+}
+
+// Outputs and what else was measured, to files and for people.
+Result<void> tell(const Measured& measured, const RunOptions& options, const Progress& progress) {
+    if (options.output.ends_with(".npy") && measured.outputs.size() != 1) {
+        return fail({.code = "cli.output",
+                     .summary = fmt::format("'{}' holds one array, and there are {} outputs", options.output,
+                                            measured.outputs.size()),
+                     .expected = fmt::format("{}", fmt::join(measured.output_names, ", ")),
+                     .remedy = "write them to a .npz, or to a folder by --output-dir"});
+    }
+    auto files = write_outputs(measured, options);
+    if (!files) return fail(std::move(files.error()));
+    if (measured.profile) {
+        if (auto written = write_file(options.profile, measured.launches_json.dump(2) + "\n"); !written) return written;
+    }
+    if (options.common.json) {
+        print_json(measured, progress, *files, options);
+    } else {
+        print_text(measured, *files, options);
+    }
     return {};
 }
 
@@ -495,25 +518,8 @@ Result<void> run_source(const RunOptions& options) {
                                                       : run_compiled;
     if (auto done = run(options, *library, *given, *progress, measured); !done) return done;
     measured.peak_resident_bytes = peak_resident_bytes();
-    if (measured.is_quiet) return {};
-    if (options.output.ends_with(".npy") && measured.outputs.size() != 1) {
-        return fail({.code = "cli.output",
-                     .summary = fmt::format("'{}' holds one array, and there are {} outputs", options.output,
-                                            measured.outputs.size()),
-                     .expected = fmt::format("{}", fmt::join(measured.output_names, ", ")),
-                     .remedy = "write them to a .npz, or to a folder by --output-dir"});
-    }
-    auto files = write_outputs(measured, options);
-    if (!files) return fail(std::move(files.error()));
-    if (measured.profile) {
-        if (auto written = write_file(options.profile, measured.launches_json.dump(2) + "\n"); !written) return written;
-    }
-    if (options.common.json) {
-        print_json(measured, *progress, *files, options);
-    } else {
-        print_text(measured, *files, options);
-    }
-    return {};
+    auto told = measured.is_quiet() ? Result<void>() : tell(measured, options, *progress);
+    return measured.transport ? transport::follow_first(*measured.transport, std::move(told)) : told;
 }
 
 }  // namespace

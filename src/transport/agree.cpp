@@ -74,4 +74,20 @@ Result<void> agree(Transport& transport, const std::string& what, std::span<cons
     return fail(other_program(what, ranks_of, size));
 }
 
+Result<void> follow_first(Transport& transport, Result<void> done) {
+    std::byte word{1};
+    const std::span<std::byte> part(&word, 1);
+    if (transport.rank() > 0) {
+        if (auto ready = transport.expect(0, {&part, 1}); !ready) return ready;
+        return transport.await(0);
+    }
+    if (!done) {
+        transport.fail(done.error());
+        return done;
+    }
+    for (int rank = 1; rank < transport.size(); rank++)
+        if (auto sent = transport.send(rank, {&part, 1}); !sent) return sent;
+    return transport.finish();
+}
+
 }  // namespace heddle::transport

@@ -131,6 +131,8 @@ def main():
     if not options.heddle.is_file():
         sys.exit(f"{options.heddle} is not there: run make build first")
     os.environ["COLUMNS"] = "120"
+    # Open MPI's launcher wants to be told that it may start more processes than there are cores, and as root.
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
     build = options.heddle.resolve().parent
     os.environ["PYTHONPATH"] = str(build / "python")
     os.environ.update(CPATH=str(ROOT / "src/api"), LIBRARY_PATH=str(build), LD_LIBRARY_PATH=str(build))
