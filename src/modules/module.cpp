@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -46,9 +47,10 @@ namespace {
 
 using placement::Location;
 
-// Operations of one location that can run as one: `level` counts the changes of location on the way to them.
+// Operations of one location and turn that can run as one: `level` counts the changes of location on the way to them. A turn comes
+// behind those before it of the same level, so while one place is at a level of it, another is at the level before of the next turn.
 struct Part {
-    int level = 0;
+    int level = 0, turn = 0;
     Location location;
     std::vector<OperationId> operations;
 };
@@ -61,17 +63,20 @@ public:
             for (TensorId t : graph.operations[o].outputs) makers_[t].push_back(o);
         }
         level_.assign(graph.operations.size(), 0);
+        turn_ = placement.turns;
+        turn_.resize(graph.operations.size(), 0);
         while (raise()) {
         }
     }
 
     std::vector<Part> parts() const {
-        std::map<std::pair<int, Location>, Part> parts;
+        std::map<std::tuple<int, int, Location>, Part> parts;
         for (size_t o = 0; o < level_.size(); o++) {
             if (!placement_.slices.empty() && placement_.slices[o]) continue;
             const Location& at = placement_.operations[o];
-            Part& part = parts[{level_[o], at}];
+            Part& part = parts[{level_[o] + turn_[o], level_[o], at}];
             part.level = level_[o];
+            part.turn = turn_[o];
             part.location = at;
             part.operations.push_back(OperationId(o));
         }
@@ -84,18 +89,19 @@ private:
     // Operations that write one tensor are of one level: none of them reads what follows from it.
     bool raise() {
         bool raised = false;
-        const auto at_least = [&](size_t operation, int level) {
-            if (level_[operation] >= level) return;
-            level_[operation] = level;
+        const auto at_least = [&](size_t operation, int level, int turn) {
+            if (level_[operation] >= level && turn_[operation] >= turn) return;
+            level_[operation] = std::max(level_[operation], level);
+            turn_[operation] = std::max(turn_[operation], turn);
             raised = true;
         };
         for (size_t o = 0; o < level_.size(); o++) {
             for (TensorId t : graph_.operations[o].inputs) {
                 for (size_t maker : makers_[t])
-                    at_least(o, level_[maker] + (placement_.operations[maker] != placement_.operations[o]));
+                    at_least(o, level_[maker] + (placement_.operations[maker] != placement_.operations[o]), turn_[maker]);
             }
             for (TensorId t : graph_.operations[o].outputs) {
-                for (size_t maker : makers_[t]) at_least(maker, level_[o]);
+                for (size_t maker : makers_[t]) at_least(maker, level_[o], turn_[o]);
             }
         }
         return raised;
@@ -104,7 +110,7 @@ private:
     const Graph& graph_;
     const placement::Placement& placement_;
     std::vector<std::vector<size_t>> makers_;
-    std::vector<int> level_;
+    std::vector<int> level_, turn_;  // of operations
 };
 
 class MixedBuilder {

@@ -54,6 +54,7 @@ Placement placement_of(const sharding::PlacedGraph& parts, const System& system,
         placement.operations.push_back(location(parts.places[o]));
         for (TensorId t : graph.operations[o].outputs) placement.tensors[t] = placement.operations.back().memory;
     }
+    placement.turns = parts.turns;
     placement.slices.assign(graph.operations.size(), false);
     for (const auto& [tensor, slice] : parts.slices) placement.slices[graph.tensor(tensor).producer] = true;
     std::set<std::pair<TensorId, MemoryId>> copied;

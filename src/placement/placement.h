@@ -42,6 +42,7 @@ struct Placement {
     MemoryId caller = no_id;           // where inputs come from and outputs go to that are not annotated
     // Which operations only take boxes of inputs and constants: each step that reads one has it for itself. Empty: none.
     std::vector<bool> slices = {};
+    std::vector<int32_t> turns = {};  // by OperationId (sharding/shard.h); empty: one
     std::vector<MemoryId> others = {};  // further callers: each gives all inputs in this memory of its own
     std::vector<Copy> copies;           // by tensor, then memory
     // What each caller gets, those of `others` behind the first one's; empty: the first gets the graph's outputs.

@@ -62,11 +62,17 @@ public:
     // A tensor of the place that operations added hereafter make of this box.
     TensorId made(TensorId tensor, const Box& box, PlaceId place);
     // Operations that were added to the graph otherwise are at this place.
-    void locate(PlaceId place) { places_.resize(graph_.operations.size(), place); }
+    void locate(PlaceId place) {
+        places_.resize(graph_.operations.size(), place);
+        turns_.resize(graph_.operations.size(), turn_);
+    }
+    // Of what is added from here on (Cut::turns).
+    void take_turn(int32_t turn) { turn_ = turn; }
 
     Graph& graph() { return graph_; }
     const std::vector<Touched>& touched() const { return touched_; }
     const std::vector<PlaceId>& places() const { return places_; }  // by OperationId
+    const std::vector<int32_t>& turns() const { return turns_; }
     // Tensors that are no more than a box of an input or a constant, which no operation makes.
     struct Slice {
         TensorId of;
@@ -97,6 +103,8 @@ private:
     Graph& graph_;
     const bool counts_unread_;
     std::vector<PlaceId> places_;
+    std::vector<int32_t> turns_;
+    int32_t turn_ = 0;
     std::vector<Touched> touched_;
     std::set<std::string> names_;
     std::set<TensorId> given_;

@@ -126,6 +126,7 @@ private:
                 if (result_.axes[axis].fold) folds.push_back({index.start[axis], index.end[axis]});
             index.start.resize(index.start.size() - folds.size());  // they are the last axes
             index.end.resize(index.start.size());
+            take_turn(box);
             for (PlaceId place : places_of(box)) {
                 Placed placed = assembler_.add_opaque(operation_, name, index, folds, targets(box), place);
                 result_.applications.push_back({box, place, 0, 0, result_part(), result_.boxes[box],
@@ -268,10 +269,14 @@ private:
         combine(reduction, partial, part, stacks, needed);
     }
 
+    void take_turn(size_t box) const { assembler_.take_turn(of_.turns.empty() ? 0 : of_.turns[box]); }
+
     template <typename Action>
     void for_each_box(const Action& action) const {
-        for (size_t box : full_)
+        for (size_t box : full_) {
+            take_turn(box);
             for (PlaceId place : places_of(box)) action(box, place);
+        }
     }
 
     // Boxes whose partial results become one, and the places that make them.
@@ -507,13 +512,16 @@ void drop_unread(PlacedGraph& placed) {
     }
     std::vector<Operation> operations = std::move(graph.operations);
     std::vector<PlaceId> places = std::move(placed.places);
+    std::vector<int32_t> turns = std::move(placed.turns);
     graph.operations.clear();
     placed.places.clear();
+    placed.turns.clear();
     for (Tensor& tensor : graph.tensors) tensor.producer = no_id;
     for (size_t o = 0; o < operations.size(); o++) {
         if (!kept[o]) continue;
         graph.add_operation(std::move(operations[o]));
         placed.places.push_back(places[o]);
+        placed.turns.push_back(turns[o]);
     }
     std::erase_if(placed.slices, [&](const auto& slice) { return graph.tensor(slice.first).producer == no_id; });
 }
@@ -535,6 +543,7 @@ Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, cons
         for (TensorId output : outputs)
             if (read.insert(output).second) placed.graph.outputs.push_back(output);
     placed.places = assembler.places();
+    placed.turns = assembler.turns();
     placed.touched = assembler.touched();
     placed.slices = assembler.slices();
     if (!readers.empty()) drop_unread(placed);

@@ -71,6 +71,9 @@ Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vec
 struct Cut {
     std::vector<Box> boxes;                    // as of `shard`
     std::vector<std::vector<PlaceId>> places;  // of each box; several: each of them computes it. Empty: place 0, all
+    // Of each box; empty: all in one turn. A place takes turns one after another, and sends what others wait for between them:
+    // so that those may begin. (Parts of a batch go through a pipeline of places so.)
+    std::vector<int32_t> turns = {};
     bool rescale = false;
     // So many bytes go over a link while the first of a message is on its way: partial results that are not much larger are
     // sent whole to all that read the result, larger ones in shares.
@@ -82,6 +85,7 @@ struct Cut {
 struct PlacedGraph {
     Graph graph;
     std::vector<PlaceId> places = {};                         // by OperationId
+    std::vector<int32_t> turns = {};                          // too
     std::map<TensorId, Assembler::Slice> slices = {};         // boxes of inputs and constants
     std::vector<std::vector<TensorId>> outputs = {};          // by reader: what its graph's outputs are there
     std::vector<Touched> touched = {};                        // of the graph before, in order

@@ -76,6 +76,24 @@ TEST(Together, AProductByItsSum) {
     expect_whole(graph, cuts_by(graph, "k", 4), 4);
 }
 
+// Two layers on two places, a batch of 8 in four turns: while one place has a part of it, the other has the part before.
+TEST(Together, APipeline) {
+    const Graph graph =
+        graph_of("h = relu(matmul(x, w)); y = softmax(matmul(h, v), axis: 1)",
+                 {input("x", {8, 6}), input("w", {6, 5}), input("v", {5, 7})});
+    std::vector<sharding::Cut> cuts;
+    for (const Operation& operation : graph.operations) {
+        const auto axes = sharding::axes_of(graph, operation);
+        sharding::Cut& cut = cuts.emplace_back();
+        cut.boxes = *sharding::boxes_by(operation, axes, {{axes[0].name, 4}});
+        for (int32_t box = 0; box < 4; box++) {
+            cut.places.push_back({PlaceId(cuts.size() <= 2 ? 0 : 1)});
+            cut.turns.push_back(box);
+        }
+    }
+    expect_whole(graph, cuts, 2, 8 * 5 * 4 + 8 * 7 * 4);
+}
+
 TEST(Together, Softmax) {
     const Graph graph = graph_of("y = softmax(x, axis: 1); z = matmul(y, w)", {input("x", {8, 6}), input("w", {6, 5})});
     expect_whole(graph, cuts_by(graph, "j", 2), 2);
