@@ -54,8 +54,8 @@ Command add_graph(CLI::App& app) {
         "  heddle graph detector.onnx --bind height=320,width=320 --svg steps.svg   (what data decide)\n"
         "  heddle graph --call 'add([A, B])' --input-type 'A=int32[10,10]' --input-type 'B=int32[10,10]' \\\n"
         "      --validate --json sum.json\n"
-        "  heddle graph --call 'y = matmul(x, w)' --input-type 'x=float32[4,6]' --input-type 'w=float32[6,5]' \\\n"
-        "      --shard in_row=2,k=3 --json shards.json --svg shards.svg\n"
+        "  heddle graph --call 'matmul(x, w)' --input-type 'x=float32[4,6]' --input-type 'w=float32[6,5]' \\\n"
+        "      --shard in_row=2,k=3 --json shards.json --svg shards.svg           (docs/sharding.md)\n"
         "  heddle graph sum.json --validate --environment loom --svg sum.svg      (docs/graphs.md)\n");
     return {command, &options->common, [options] { return show_graph(*options); }};
 }
