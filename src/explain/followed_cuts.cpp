@@ -4,6 +4,12 @@
 #include <optional>
 #include <set>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "explain/arguments.h"
+#include "sharding/shard.h"
+
 namespace heddle::explain {
 namespace {
 
@@ -107,8 +113,44 @@ private:
     std::vector<Cut> open_;  // to be followed, in order
 };
 
+constexpr size_t most_listed = 8;  // operations
+
+// No operation has all of the axes: which ones they have.
+Diagnostics no_such_axes(const Graph& graph, const Cuts& parts) {
+    if (graph.operations.size() == 1) {
+        const Operation& operation = graph.operations[0];
+        return sharding::boxes_by(operation, sharding::axes_of(graph, operation), parts).error();
+    }
+    std::vector<std::string> wanted, known;
+    for (const auto& [name, count] : parts) wanted.push_back(fmt::format("'{}'", name));
+    for (size_t i = 0; i < std::min(graph.operations.size(), most_listed); ++i) {
+        std::vector<std::string> names;
+        for (const Axis& axis : sharding::axes_of(graph, graph.operations[i])) names.push_back(axis.name);
+        known.push_back(fmt::format("{} of '{}'", fmt::join(names, ", "), graph.operations[i].name));
+    }
+    if (graph.operations.size() > most_listed) known.emplace_back("...");
+    return {{.code = "sharding.axis",
+             .summary = parts.size() == 1 ? fmt::format("no operation has an axis {}", wanted[0])
+                                          : fmt::format("no operation has all of the axes {}", fmt::join(wanted, ", ")),
+             .expected = fmt::format("{}", fmt::join(known, "; "))}};
+}
+
 }  // namespace
 
 std::map<OperationId, Cuts> followed_cuts(const Graph& graph, const Cuts& parts) { return Follower(graph, parts).run(); }
+
+Result<std::map<OperationId, Cuts>> cuts_of(const Graph& graph, const std::vector<std::string>& texts) {
+    auto bindings = parse_bindings(texts, "--shard");
+    if (!bindings) return fail(std::move(bindings.error()));
+    if (graph.operations.empty())
+        return fail({.code = "cli.shard",
+                     .summary = "there is no operation to cut",
+                     .reason = "the results are known from what is given",
+                     .remedy = "give types instead of values"});
+    const Cuts parts(bindings->begin(), bindings->end());
+    auto cuts = followed_cuts(graph, parts);
+    if (cuts.empty()) return fail(no_such_axes(graph, parts));
+    return cuts;
+}
 
 }  // namespace heddle::explain

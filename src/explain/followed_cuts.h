@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sharding/axes.h"
+#include "support/diagnostic.h"
 
 namespace heddle::explain {
 
@@ -17,5 +18,9 @@ using Cuts = std::vector<std::pair<std::string, int64_t>>;  // axes and how many
 // axis of its own where both are the same axis: each step of both moves one whole dimension of a tensor between them by
 // one element, and parts of either are parts of results. Nothing is followed through a reduction.
 std::map<OperationId, Cuts> followed_cuts(const Graph& graph, const Cuts& parts);
+
+// The same of texts, "m=2,k=3"; at least one operation. Codes cli.binding, cli.shard (there is no operation to cut),
+// sharding.axis (none has all of the axes) and others of sharding::boxes_by.
+Result<std::map<OperationId, Cuts>> cuts_of(const Graph& graph, const std::vector<std::string>& texts);
 
 }  // namespace heddle::explain

@@ -5,8 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "explain/shards.h"
+#include "explain/followed_cuts.h"
 #include "interchange/to_document.h"
+#include "sharding/shard.h"
 
 namespace heddle::explain {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 using interchange::DocumentRange;
 using interchange::OperandBoxes;
 using sharding::Application;
+using sharding::Axis;
 using sharding::Combination;
 using sharding::Region;
 using sharding::Sharding;
@@ -22,20 +24,20 @@ using sharding::Sharding;
 class Operands {
 public:
     // The boxes of each application, empty ones where it does not have the operand.
-    std::vector<std::vector<DocumentRange>> add(const Graph& graph, const std::vector<const std::vector<Region>*>& parts) {
-        for (const auto* regions : parts) {
+    std::vector<std::vector<DocumentRange>> add(const Graph& graph, const std::vector<std::vector<Region>>& parts) {
+        for (const auto& regions : parts) {
             std::map<TensorId, size_t> seen;
-            for (const Region& region : *regions) place(region.tensor, seen[region.tensor]++);
+            for (const Region& region : regions) place(region.tensor, seen[region.tensor]++);
         }
         std::vector<std::vector<DocumentRange>> boxes;
-        for (const auto* regions : parts) {
+        for (const auto& regions : parts) {
             auto& own = boxes.emplace_back();
             for (TensorId id : tensors) {
                 const size_t rank = graph.tensor(id).type.shape.size();
                 own.push_back({heddle::Corner(rank, 0), heddle::Corner(rank, 0)});
             }
             std::map<TensorId, size_t> seen;
-            for (const Region& region : *regions) own[place(region.tensor, seen[region.tensor]++)] = region.box;
+            for (const Region& region : regions) own[place(region.tensor, seen[region.tensor]++)] = region.box;
         }
         return boxes;
     }
@@ -52,51 +54,79 @@ private:
     std::map<std::pair<TensorId, size_t>, size_t> places_;
 };
 
+constexpr size_t most_applications = 65'536;
+
 class ShardedDocument {
 public:
-    ShardedDocument(const Graph& graph, const std::vector<ShardedOperation>& sharded) : graph_(graph) {
-        for (const ShardedOperation& operation : sharded) sharded_[operation.operation] = &operation;
-        made_ = sharded.back().sharding.graph;  // it has the tensors of all
-        made_.operations.clear();
-    }
+    explicit ShardedDocument(const Graph& graph) : graph_(graph), made_(graph) { made_.operations.clear(); }
 
-    interchange::GraphDocument run() {
+    Result<interchange::GraphDocument> run(const std::map<OperationId, Cuts>& cuts) {
         for (size_t i = 0; i < graph_.operations.size(); ++i) {
-            const auto found = sharded_.find(OperationId(i));
-            if (found == sharded_.end())
+            const auto found = cuts.find(OperationId(i));
+            if (found == cuts.end())
                 made_.operations.push_back(graph_.operations[i]);
-            else if (is_cut_by_index(found->second->sharding))
-                add_by_index(graph_.operations[i], found->second->sharding);
-            else
-                add_stages(graph_.operations[i], found->second->sharding);
+            else if (auto added = add_cut(OperationId(i), found->second); !added)
+                return fail(std::move(added.error()));
         }
         return interchange::to_document(made_, options_);
     }
 
 private:
-    static bool is_cut_by_index(const Sharding& sharding) {
-        for (size_t a = 0; a < sharding.axes.size(); ++a) {
-            const bool is_cut = std::ranges::any_of(
-                sharding.boxes, [&](const heddle::Box& box) { return box.extent(a) != sharding.axes[a].extent; });
-            if (is_cut && sharding.axes[a].column < 0) return false;
+    Result<void> add_cut(OperationId id, const Cuts& cuts) {
+        const Operation& operation = graph_.operation(id);
+        const std::vector<Axis> axes = sharding::axes_of(graph_, operation);
+        auto boxes = sharding::boxes_by(operation, axes, cuts);
+        if (!boxes) return fail(std::move(boxes.error()));
+        applications_ += boxes->size();
+        if (applications_ > most_applications)
+            return fail({.code = "sharding.limit",
+                         .summary = "there are too many shards for a document",
+                         .expected = fmt::format("at most {} of all operations", most_applications)});
+        const bool by_index = std::ranges::all_of(axes, [&](const Axis& axis) {
+            return !is_cut(axis, cuts) || (axis.column >= 0 && axis.reductions.empty() && !axis.fold);
+        });
+        if (by_index && operation.output_projections.size() == operation.outputs.size()) {
+            add_by_index(operation, axes, *boxes);
+            return {};
         }
-        return sharding.combinations.empty();
+        auto sharded = sharding::shard(graph_, id, *boxes);
+        if (!sharded) return fail(std::move(sharded.error()));
+        made_ids_.clear();
+        add_stages(operation, *sharded);
+        return {};
     }
 
-    void add_by_index(const Operation& operation, const Sharding& sharding) {
-        std::vector<DocumentRange>& boxes = options_.shards[next_id<OperationId>(made_.operations)];
-        for (const heddle::Box& box : sharding.boxes) {
+    static bool is_cut(const Axis& axis, const Cuts& cuts) {
+        return std::ranges::any_of(cuts, [&](const auto& cut) { return cut.first == axis.name && cut.second > 1; });
+    }
+
+    // Partial results and what they become are behind the tensors that the graph has.
+    TensorId made(const Graph& sharded, TensorId id) {
+        if (static_cast<size_t>(id) < graph_.tensors.size()) return id;
+        const auto [found, fresh] = made_ids_.try_emplace(id, no_id);
+        if (fresh) found->second = made_.add_tensor(sharded.tensor(id).name, sharded.tensor(id).type);
+        return found->second;
+    }
+
+    void add_by_index(const Operation& operation, const std::vector<Axis>& axes, const std::vector<heddle::Box>& boxes) {
+        std::map<int32_t, size_t> columns;  // of index axes
+        for (size_t a = 0; a < axes.size(); ++a)
+            if (axes[a].column >= 0) columns[axes[a].column] = a;
+        std::vector<DocumentRange>& ranges = options_.shards[next_id<OperationId>(made_.operations)];
+        for (const heddle::Box& box : boxes) {
             if (box.is_empty()) continue;
-            std::map<int32_t, size_t> columns;  // of index axes
-            for (size_t a = 0; a < sharding.axes.size(); ++a)
-                if (sharding.axes[a].column >= 0) columns[sharding.axes[a].column] = a;
-            DocumentRange& own = boxes.emplace_back();
+            DocumentRange& own = ranges.emplace_back();
             for (const auto& [column, axis] : columns) {
                 own.start.push_back(box.start[axis]);
                 own.end.push_back(box.end[axis]);
             }
         }
         made_.operations.push_back(operation);
+    }
+
+    std::vector<Region> made(const Graph& sharded, std::vector<Region> regions) {
+        for (Region& region : regions) region.tensor = made(sharded, region.tensor);
+        return regions;
     }
 
     // Partial results are combined behind the applications that are counted to their number.
@@ -108,17 +138,18 @@ private:
         for (const auto& [stage, applications] : stages) {
             for (; combined < std::min(stage.first, sharding.combinations.size()); ++combined)
                 add_combination(operation, sharding, sharding.combinations[combined]);
-            add_stage(operation, stage.second, applications);
+            add_stage(operation, sharding.graph, stage.second, applications);
         }
         for (; combined < sharding.combinations.size(); ++combined)
             add_combination(operation, sharding, sharding.combinations[combined]);
     }
 
-    void add_stage(const Operation& operation, const std::string& part, const std::vector<const Application*>& applications) {
-        std::vector<const std::vector<Region>*> inputs, outputs;
+    void add_stage(const Operation& operation, const Graph& sharded, const std::string& part,
+                   const std::vector<const Application*>& applications) {
+        std::vector<std::vector<Region>> inputs, outputs;
         for (const Application* application : applications) {
-            inputs.push_back(&application->inputs);
-            outputs.push_back(&application->outputs);
+            inputs.push_back(made(sharded, application->inputs));
+            outputs.push_back(made(sharded, application->outputs));
         }
         Operands read, written;
         auto read_boxes = read.add(made_, inputs), written_boxes = written.add(made_, outputs);
@@ -132,18 +163,21 @@ private:
 
     // All of the partial results, and of the result, at once.
     void add_combination(const Operation& operation, const Sharding& sharding, const Combination& combination) {
-        std::vector<TensorId> inputs = combination.partial;
+        std::vector<TensorId> inputs;
+        for (TensorId id : combination.partial) inputs.push_back(made(sharding.graph, id));
         if (!combination.dimensions.empty()) {  // beside the partial results, what they are rescaled by
             for (TensorId id : sharding.graph.operation(combination.operation).inputs)
-                if (std::ranges::find(inputs, id) == inputs.end()) inputs.push_back(id);
+                if (const TensorId own = made(sharding.graph, id); std::ranges::find(inputs, own) == inputs.end())
+                    inputs.push_back(own);
         }
         OperandBoxes whole;
         for (TensorId id : inputs) whole.inputs.push_back(whole_of(id));
-        whole.outputs = {whole_of(combination.result)};
+        const TensorId result = made(sharding.graph, combination.result);
+        whole.outputs = {whole_of(result)};
         std::vector<OperandBoxes> boxes;
         boxes.push_back(std::move(whole));
         add(fmt::format("{} combined, {}", operation.name, combination.part), "combine:" + combination.combiner, {},
-            std::move(inputs), {combination.result}, std::move(boxes));
+            std::move(inputs), {result}, std::move(boxes));
     }
 
     DocumentRange whole_of(TensorId id) const {
@@ -164,17 +198,18 @@ private:
     }
 
     const Graph& graph_;
-    std::map<OperationId, const ShardedOperation*> sharded_;
     Graph made_;
+    std::map<TensorId, TensorId> made_ids_;  // of tensors that the sharding in hand has added
+    size_t applications_ = 0;
     interchange::DocumentOptions options_;
 };
 
 }  // namespace
 
 Result<interchange::GraphDocument> sharded_document(const Graph& graph, const std::vector<std::string>& texts) {
-    auto sharded = shard_operations(graph, texts, false);
-    if (!sharded) return fail(std::move(sharded.error()));
-    return ShardedDocument(graph, *sharded).run();
+    const auto cuts = cuts_of(graph, texts);
+    if (!cuts) return fail(cuts.error());
+    return ShardedDocument(graph).run(*cuts);
 }
 
 }  // namespace heddle::explain

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "explain/arguments.h"
 #include "explain/followed_cuts.h"
 
 namespace heddle::explain {
@@ -112,28 +111,6 @@ std::string regions_text(const Json& regions) {
 
 namespace {
 
-constexpr size_t most_listed = 8;  // operations
-
-// No operation has all of the axes: which ones they have.
-Diagnostics no_such_axes(const Graph& graph, const Cuts& parts) {
-    if (graph.operations.size() == 1) {
-        const Operation& operation = graph.operations[0];
-        return sharding::boxes_by(operation, sharding::axes_of(graph, operation), parts).error();
-    }
-    std::vector<std::string> wanted, known;
-    for (const auto& [name, count] : parts) wanted.push_back(fmt::format("'{}'", name));
-    for (size_t i = 0; i < std::min(graph.operations.size(), most_listed); ++i) {
-        std::vector<std::string> names;
-        for (const Axis& axis : sharding::axes_of(graph, graph.operations[i])) names.push_back(axis.name);
-        known.push_back(fmt::format("{} of '{}'", fmt::join(names, ", "), graph.operations[i].name));
-    }
-    if (graph.operations.size() > most_listed) known.emplace_back("...");
-    return {{.code = "sharding.axis",
-             .summary = parts.size() == 1 ? fmt::format("no operation has an axis {}", wanted[0])
-                                          : fmt::format("no operation has all of the axes {}", fmt::join(wanted, ", ")),
-             .expected = fmt::format("{}", fmt::join(known, "; "))}};
-}
-
 // A part that one cut makes of a tensor and the next one takes have one name.
 void tell_apart(Graph& graph) {
     std::set<std::string> taken;
@@ -148,19 +125,11 @@ void tell_apart(Graph& graph) {
 
 Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const std::vector<std::string>& texts,
                                                        bool one_round) {
-    auto bindings = parse_bindings(texts, "--shard");
-    if (!bindings) return fail(std::move(bindings.error()));
-    const Cuts parts(bindings->begin(), bindings->end());
-    const auto cuts = followed_cuts(graph, parts);
-    if (graph.operations.empty())
-        return fail({.code = "cli.shard",
-                     .summary = "there is no operation to cut",
-                     .reason = "the results are known from what is given",
-                     .remedy = "give types instead of values"});
-    if (cuts.empty()) return fail(no_such_axes(graph, parts));
+    const auto cuts = cuts_of(graph, texts);
+    if (!cuts) return fail(cuts.error());
     std::vector<ShardedOperation> result;
     Graph now = graph;
-    for (const auto& [id, own] : std::views::reverse(cuts)) {
+    for (const auto& [id, own] : std::views::reverse(*cuts)) {
         const Operation& operation = now.operation(id);
         auto boxes = sharding::boxes_by(operation, sharding::axes_of(now, operation), own);
         if (!boxes) return fail(std::move(boxes.error()));

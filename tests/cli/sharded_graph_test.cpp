@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include "command_test.h"
 #include "helpers/source_folder.h"
@@ -73,6 +74,44 @@ TEST_F(ShardedGraphs, partial_results_and_what_combines_them) {
             EXPECT_EQ(outcome.status, is_gone ? 0 : 1) << kernel << twice;
             EXPECT_CONTAINS(outcome.errors, is_gone ? "" : twice ? "error[interchange.overlap]" : "error[interchange.gap]");
         }
+    }
+}
+
+// Declared reductions have whole results as parts, also of an operator without a body.
+TEST_F(ShardedGraphs, parts_that_an_operator_joins) {
+    const std::string library = write("folds.yaml", R"yaml(
+hypotenuse:
+  inputs: {a: "$T[$shape...]", b: "$T[$shape...]"}
+  index: "[$shape...]"
+  outputs: {y: "$T"}
+  body: "y = sqrt(a * a + b * b)"
+length:
+  inputs: {x: "$T[$rows, $n]"}
+  index: "[$rows]"
+  outputs: {y: "$T"}
+  reduces: {n: hypotenuse}
+  body: "y = sqrt(sum(k < $n : x[@rows, k] * x[@rows, k]))"
+outside:
+  inputs:
+    X: {shape: "[$row, $inner]", dtype: "$T", ipf: "[@row, *]"}
+    W: {shape: "[$inner, $col]", dtype: "$T", ipf: "[*, @col]"}
+  index: "[$row, $col]"
+  outputs: {y: {dtype: "$T"}}
+  reduces: {inner: sum}
+)yaml");
+    const std::vector<std::tuple<const char*, const char*, const char*>> cases = {
+        {"length(x)", "n=4", "6 tensors, 2 operations, 5 applications"},
+        {"length(x)", "rows=2,n=3", "4 tensors, 2 operations, 5 applications"},  // of 2, 2 and 0 terms
+        {"length(x)", "rows=3", "2 tensors, 1 operations, 2 applications"},  // of 2, 2 and 0 rows
+        {"outside(x, x)", "inner=2,row=2", "4 tensors, 2 operations, 5 applications"},
+        {"outside(x, x)", "col=4", "2 tensors, 1 operations, 4 applications"}};
+    for (const auto& [call, shards, expected] : cases) {
+        auto outcome = heddle({"graph", "--library", library, "--call", call, "--input-type", "x=float32[4,4]", "--shard",
+                               shards, "--json", path("folds.json")});
+        EXPECT_EQ(outcome.status, 0) << call << shards << outcome.errors;
+        EXPECT_CONTAINS(outcome.output, expected);
+        outcome = heddle({"graph", path("folds.json"), "--library", library, "--validate", "--environment", "heddle"});
+        EXPECT_EQ(outcome.status, 0) << call << shards << outcome.errors;
     }
 }
 

@@ -158,6 +158,12 @@ def test_wrong_shards():
         for method in (linear().json, linear().svg, linear().validate):
             with refused(code):
                 method(shards=shards)
+    graph = heddle.Graph()
+    x = graph.tensor("x", "float32", [4096])
+    for _ in range(20):
+        x = graph.call("neg", x)
+    with refused("sharding.limit"):  # of all operations together
+        graph.json(shards=["shape0=4096"])
     constant = heddle.Graph()
     constant.constant("c", [1.0])
     with refused("cli.shard"):
