@@ -53,7 +53,9 @@ private:
         return static_cast<size_t>(std::ranges::find(axes, name, &Axis::name) - axes.begin());
     }
 
-    static bool passes(const Axis& axis) { return axis.passed && axis.reductions.empty() && !axis.fold && !axis.refusal; }
+    static bool passes(const Axis& axis) {
+        return axis.passed && axis.reductions.empty() && !axis.fold && !axis.refusal;
+    }
 
     // The dimension whose elements are the axis's points, one by one.
     std::optional<int32_t> dimension_of(const Axis& axis, TensorId tensor, const std::vector<Movement>& moves) const {
@@ -71,7 +73,8 @@ private:
             const TensorId tensor = operation.outputs[i];
             const auto dimension = dimension_of(axis, tensor, axis.outputs[i]);
             if (!dimension) continue;
-            for (OperationId reader : readers_[static_cast<size_t>(tensor)]) cut_along(reader, tensor, *dimension, cut.parts);
+            for (OperationId reader : readers_[static_cast<size_t>(tensor)])
+                cut_along(reader, tensor, *dimension, cut.parts);
         }
         for (size_t i = 0; i < operation.inputs.size(); ++i) {
             const TensorId tensor = operation.inputs[i];
@@ -130,14 +133,17 @@ Diagnostics no_such_axes(const Graph& graph, const Cuts& parts) {
     }
     if (graph.operations.size() > most_listed) known.emplace_back("...");
     return {{.code = "sharding.axis",
-             .summary = parts.size() == 1 ? fmt::format("no operation has an axis {}", wanted[0])
-                                          : fmt::format("no operation has all of the axes {}", fmt::join(wanted, ", ")),
+             .summary = parts.size() == 1
+                            ? fmt::format("no operation has an axis {}", wanted[0])
+                            : fmt::format("no operation has all of the axes {}", fmt::join(wanted, ", ")),
              .expected = fmt::format("{}", fmt::join(known, "; "))}};
 }
 
 }  // namespace
 
-std::map<OperationId, Cuts> followed_cuts(const Graph& graph, const Cuts& parts) { return Follower(graph, parts).run(); }
+std::map<OperationId, Cuts> followed_cuts(const Graph& graph, const Cuts& parts) {
+    return Follower(graph, parts).run();
+}
 
 Result<std::map<OperationId, Cuts>> cuts_of(const Graph& graph, const std::vector<std::string>& texts) {
     auto bindings = parse_bindings(texts, "--shard");

@@ -20,24 +20,30 @@ using sharding::Combination;
 using sharding::Region;
 using sharding::Sharding;
 
+// By one application.
+struct Touched {
+    std::vector<Region> inputs, outputs;
+};
+
 // One side of an operation: a tensor as often as one of the applications has it.
 class Operands {
 public:
     // The boxes of each application, empty ones where it does not have the operand.
-    std::vector<std::vector<DocumentRange>> add(const Graph& graph, const std::vector<std::vector<Region>>& parts) {
-        for (const auto& regions : parts) {
+    std::vector<std::vector<DocumentRange>> add(const Graph& graph, const std::vector<Touched>& parts,
+                                                std::vector<Region> Touched::*side) {
+        for (const Touched& part : parts) {
             std::map<TensorId, size_t> seen;
-            for (const Region& region : regions) place(region.tensor, seen[region.tensor]++);
+            for (const Region& region : part.*side) place(region.tensor, seen[region.tensor]++);
         }
         std::vector<std::vector<DocumentRange>> boxes;
-        for (const auto& regions : parts) {
+        for (const Touched& part : parts) {
             auto& own = boxes.emplace_back();
             for (TensorId id : tensors) {
                 const size_t rank = graph.tensor(id).type.shape.size();
                 own.push_back({heddle::Corner(rank, 0), heddle::Corner(rank, 0)});
             }
             std::map<TensorId, size_t> seen;
-            for (const Region& region : regions) own[place(region.tensor, seen[region.tensor]++)] = region.box;
+            for (const Region& region : part.*side) own[place(region.tensor, seen[region.tensor]++)] = region.box;
         }
         return boxes;
     }
@@ -108,7 +114,8 @@ private:
         return found->second;
     }
 
-    void add_by_index(const Operation& operation, const std::vector<Axis>& axes, const std::vector<heddle::Box>& boxes) {
+    void add_by_index(const Operation& operation, const std::vector<Axis>& axes,
+                      const std::vector<heddle::Box>& boxes) {
         std::map<int32_t, size_t> columns;  // of index axes
         for (size_t a = 0; a < axes.size(); ++a)
             if (axes[a].column >= 0) columns[axes[a].column] = a;
@@ -144,21 +151,34 @@ private:
             add_combination(operation, sharding, sharding.combinations[combined]);
     }
 
+    // Of an output without dimensions there is no empty box to say that a shard does not write it: the one that does is
+    // an operation of its own.
     void add_stage(const Operation& operation, const Graph& sharded, const std::string& part,
                    const std::vector<const Application*>& applications) {
-        std::vector<std::vector<Region>> inputs, outputs;
+        const std::string name = part == "result" ? operation.name : fmt::format("{} {}", operation.name, part);
+        std::vector<Touched> all;
         for (const Application* application : applications) {
-            inputs.push_back(made(sharded, application->inputs));
-            outputs.push_back(made(sharded, application->outputs));
+            Touched own{made(sharded, application->inputs), {}};
+            for (Region& region : made(sharded, application->outputs)) {
+                if (region.box.rank() > 0)
+                    own.outputs.push_back(std::move(region));
+                else
+                    add_touched(operation, name, {{own.inputs, {std::move(region)}}});
+            }
+            if (!own.outputs.empty()) all.push_back(std::move(own));
         }
+        if (!all.empty()) add_touched(operation, name, all);
+    }
+
+    void add_touched(const Operation& operation, const std::string& name, const std::vector<Touched>& parts) {
         Operands read, written;
-        auto read_boxes = read.add(made_, inputs), written_boxes = written.add(made_, outputs);
+        auto read_boxes = read.add(made_, parts, &Touched::inputs);
+        auto written_boxes = written.add(made_, parts, &Touched::outputs);
         std::vector<OperandBoxes> boxes;
-        for (size_t i = 0; i < applications.size(); ++i)
+        for (size_t i = 0; i < parts.size(); ++i)
             boxes.push_back({std::move(read_boxes[i]), std::move(written_boxes[i])});
-        const bool is_result = part == "result";
-        add(is_result ? operation.name : fmt::format("{} {}", operation.name, part), "shard:" + operation.operator_name,
-            operation.params, std::move(read.tensors), std::move(written.tensors), std::move(boxes));
+        add(name, "shard:" + operation.operator_name, operation.params, std::move(read.tensors),
+            std::move(written.tensors), std::move(boxes));
     }
 
     // All of the partial results, and of the result, at once.

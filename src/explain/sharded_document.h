@@ -13,8 +13,8 @@ namespace heddle::explain {
 // sharding.limit for more than 65,536 shards, too.
 // An operation that is cut along axes of its index has an application for each shard, with the ranges that its part of
 // the index projects to. One that is cut along another axis has no index to say so by: it becomes an operation for each
-// of its stages, and one for each combination of partial results. Their kernels are "shard:" with the operator's name and
-// "combine:" with what combines; their applications have the regions that shards touch.
+// of its stages, and one for each combination of partial results. Their kernels are "shard:" with the operator's name
+// and "combine:" with what combines; their applications have the regions that shards touch.
 Result<interchange::GraphDocument> sharded_document(const Graph& graph, const std::vector<std::string>& texts);
 
 }  // namespace heddle::explain

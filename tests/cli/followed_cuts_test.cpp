@@ -50,12 +50,14 @@ TEST(FollowedCuts, WhatReadsAndWhatMakesIsCutAlike) {
     // Both have this axis by its name, and the product the same one by another.
     EXPECT_EQ(cuts(graph, {{"shape1", 2}}), "numpy_matmul col0=2; add2 shape1=2; relu shape1=2");
     EXPECT_EQ(cuts(graph, {{"none", 2}}), "");
-    for (const char* shards : {"row0=2", "row0=3,col0=2", "col0=5,k=2", "shape0=4", "row0=7,k=6"}) expect_whole(graph, shards);
+    for (const char* shards : {"row0=2", "row0=3,col0=2", "col0=5,k=2", "shape0=4", "row0=7,k=6"})
+        expect_whole(graph, shards);
 }
 
 TEST(FollowedCuts, DimensionsMayChangePlaces) {
     const Graph graph = called("y = neg(transpose(exp(x), perm: [1, 2, 0]))", {{"x", {3, 4, 5}}});
-    EXPECT_EQ(cuts(graph, {{"out0", 2}, {"out2", 3}}), "exp shape1=2,shape0=3; transpose out0=2,out2=3; neg shape0=2,shape2=3");
+    EXPECT_EQ(cuts(graph, {{"out0", 2}, {"out2", 3}}),
+              "exp shape1=2,shape0=3; transpose out0=2,out2=3; neg shape0=2,shape2=3");
     expect_whole(graph, "out0=2,out2=3");
 }
 
