@@ -21,6 +21,12 @@ def _inner(value: Any) -> Any:
     return value._tensor if isinstance(value, Tensor) else value
 
 
+def _texts(shards: Sequence[str]) -> list[str]:
+    if isinstance(shards, str) or not all(isinstance(text, str) for text in shards):
+        _heddle.raise_option("shards", "a list of texts, such as ['in_row=2,k=3']", repr(shards))
+    return list(shards)
+
+
 class Graph:
     """A graph built by calls: each operator is applied at once, so that what does not fit is refused where it is called."""
 
@@ -88,18 +94,23 @@ class Graph:
         that axis, or as they are if they do not depend on them. `since`: as for gradients."""
         return self._wrapped(self._graph.batched(_listed(outputs), _listed(of), _listed(batches), since))
 
-    def validate(self, environment: str = "heddle") -> list[Diagnostic]:
-        """All that is wrong with the graph as a document of this environment (a shipped one, or a file); empty: nothing."""
-        return diagnostics_of(json.loads(self._graph.validate(environment, str(FOLDER / "environments"))))
+    def validate(self, environment: str = "heddle", *, shards: Sequence[str] = ()) -> list[Diagnostic]:
+        """All that is wrong with the graph as a document of this environment (a shipped one, or a file); empty: nothing.
+        `shards`: as for `json`."""
+        folder = str(FOLDER / "environments")
+        return diagnostics_of(json.loads(self._graph.validate(environment, folder, _texts(shards))))
 
-    def json(self) -> str:
-        """The graph as a document in the published Loom layout (docs/graphs.md)."""
-        return self._graph.json()
+    def json(self, *, shards: Sequence[str] = ()) -> str:
+        """The graph as a document in the published Loom layout (docs/graphs.md). `shards`, such as `["in_row=2,k=3"]`, cut axes of its
+        operations into parts, each an application, as `heddle graph --shard` does."""
+        return self._graph.json(_texts(shards))
 
-    def svg(self, title: str = "graph", *, fused: bool = False, unfold: bool = False) -> str:
-        """A picture of it, as `heddle graph --svg` draws: of its operations, or, fused, of the launches that they become.
-        Unfolded, what repeats is drawn as often as it is there."""
-        return self._graph.svg(title, fused, unfold)
+    def svg(self, title: str = "graph", *, fused: bool = False, unfold: bool = False, shards: Sequence[str] = ()) -> str:
+        """A picture of it, as `heddle graph --svg` draws: of its operations, or, fused, of the launches that they become, or, cut
+        into `shards` (as for `json`), of their applications. Unfolded, what repeats is drawn as often as it is there."""
+        if fused and shards:
+            _heddle.raise_option("fused", "False: shards are of operations, not of launches", repr(fused))
+        return self._graph.svg(title, fused, unfold, _texts(shards))
 
     def _repr_svg_(self) -> str:
         return self.svg()

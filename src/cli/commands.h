@@ -119,6 +119,7 @@ struct GraphOptions {
     std::vector<std::string> input_types;  // of `call`: NAME=TYPE
     std::vector<std::string> bindings, rules;
     std::vector<std::string> inputs;  // NAME=FILE: values that shapes and branches of a model depend on
+    std::vector<std::string> shards;  // "m=2,k=3": the document and the picture are of the sharded graph
     bool validate = false, fused = false, profile = false, unfold = false;
     int threads = 0;  // of --profile; 0: all cores
     CacheOptions cache;

@@ -12,6 +12,7 @@
 #include "cli/launch_profile.h"
 #include "cli/step_pictures.h"
 #include "cli/support.h"
+#include "explain/sharded_document.h"
 #include "interchange/json_tree.h"
 #include "interchange/to_document.h"
 #include "inference/staged_model.h"
@@ -25,8 +26,6 @@ using namespace interchange;
 using namespace pictures;
 
 using Json = nlohmann::ordered_json;
-
-constexpr size_t largest_picture = 2000;  // nodes
 
 // A graph, a document of it, or both; or a model in steps.
 struct Loaded {
@@ -48,6 +47,10 @@ Result<void> check_options(const GraphOptions& options) {
     };
     if (options.file.empty() == options.call.empty())
         return wrong("give a file, or --call with a program, and not both", "heddle graph --help shows examples");
+    if (!options.shards.empty() && is_document(options))
+        return wrong("--shard is for models and calls", "a document says itself what its operations are cut into");
+    if (!options.shards.empty() && options.fused)
+        return wrong("--shard is for the graph's operations, and --fused for its launches", "give one of the two");
     if (options.gradient) return {};
     if (options.call.empty() && !options.input_types.empty())
         return wrong("--input-type is for --call", "a file says the types of its inputs");
@@ -104,7 +107,13 @@ Result<Loaded> load(const GraphOptions& options, const Library& library) {
     loaded.rewrites = std::move(source->rewrites);
     loaded.input_names = std::move(source->input_names);
     loaded.given = std::move(*given);
-    if (options.validate || !options.json.empty()) loaded.document = interchange::to_document(*loaded.graph);
+    if (!options.shards.empty()) {
+        auto document = explain::sharded_document(*loaded.graph, options.shards);
+        if (!document) return fail(std::move(document.error()));
+        loaded.document = std::move(*document);
+    } else if (options.validate || !options.json.empty()) {
+        loaded.document = interchange::to_document(*loaded.graph);
+    }
     return loaded;
 }
 
@@ -150,13 +159,8 @@ Result<std::vector<Picture>> fused_pictures(const GraphOptions& options, const L
 Result<std::vector<Picture>> pictures_of(const GraphOptions& options, const Loaded& loaded) {
     if (loaded.steps) return pictures_of(options, loaded.title, *loaded.steps);
     if (options.fused) return fused_pictures(options, loaded);
-    if (loaded.graph) return draw_operations(loaded.title, *loaded.graph, options.unfold);
-    if (loaded.document->nodes.size() > largest_picture) {
-        return fail({.code = "cli.graph",
-                     .summary = "the document is too large for a picture",
-                     .expected = fmt::format("at most {} nodes", largest_picture),
-                     .found = std::to_string(loaded.document->nodes.size())});
-    }
+    const bool is_sharded = !options.shards.empty();
+    if (loaded.graph && !is_sharded) return draw_operations(loaded.title, *loaded.graph, options.unfold);
     return draw_document(loaded.title, *loaded.document);
 }
 

@@ -29,6 +29,11 @@ Command add_graph(CLI::App& app) {
         ->needs(validate);
     command->add_option("--json", options->json, "Where to write the graph as a document")->type_name("FILE");
     command->add_option("--svg", options->svg, "Where to write the picture")->type_name("FILE");
+    command
+        ->add_option("--shard", options->shards,
+                     "Cut axes into parts, as heddle explain does: the document and the picture show the applications")
+        ->type_name("AXIS=N,...")
+        ->allow_extra_args(false);
     add_common(*command, options->common);
     add_bindings(*command, options->bindings);
     add_rules(*command, options->rules);
@@ -49,6 +54,8 @@ Command add_graph(CLI::App& app) {
         "  heddle graph detector.onnx --bind height=320,width=320 --svg steps.svg   (what data decide)\n"
         "  heddle graph --call 'add([A, B])' --input-type 'A=int32[10,10]' --input-type 'B=int32[10,10]' \\\n"
         "      --validate --json sum.json\n"
+        "  heddle graph --call 'matmul(x, w)' --input-type 'x=float32[4,6]' --input-type 'w=float32[6,5]' \\\n"
+        "      --shard in_row=2,k=3 --json shards.json --svg shards.svg           (docs/sharding.md)\n"
         "  heddle graph sum.json --validate --environment loom --svg sum.svg      (docs/graphs.md)\n");
     return {command, &options->common, [options] { return show_graph(*options); }};
 }

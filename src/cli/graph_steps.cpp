@@ -14,6 +14,7 @@ Result<artefact::StepProgram> sketch(const GraphOptions& options, const Library&
     const std::string wrong = !options.rules.empty()    ? "--rule"
                               : !options.inputs.empty() ? "--input"
                               : !options.json.empty()   ? "--json"
+                              : !options.shards.empty() ? "--shard"
                               : options.validate        ? "--validate"
                               : options.profile         ? "--profile"
                                                         : "";

@@ -3,11 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <ranges>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "explain/arguments.h"
+#include "explain/followed_cuts.h"
 
 namespace heddle::explain {
 namespace {
@@ -107,35 +109,36 @@ std::string regions_text(const Json& regions) {
 
 }  // namespace
 
+namespace {
+
+// A part that one cut makes of a tensor and the next one takes have one name.
+void tell_apart(Graph& graph) {
+    std::set<std::string> taken;
+    for (Operation& operation : graph.operations) {
+        std::string name = operation.name;
+        for (int copy = 2; !taken.insert(name).second; ++copy) name = fmt::format("{} {}", operation.name, copy);
+        operation.name = std::move(name);
+    }
+}
+
+}  // namespace
+
 Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const std::vector<std::string>& texts,
                                                        bool one_round) {
-    auto bindings = parse_bindings(texts, "--shard");
-    if (!bindings) return fail(std::move(bindings.error()));
-    std::vector<std::pair<std::string, int64_t>> parts(bindings->begin(), bindings->end());
+    const auto cuts = cuts_of(graph, texts);
+    if (!cuts) return fail(cuts.error());
     std::vector<ShardedOperation> result;
-    Diagnostics problems;  // of the first operation
     Graph now = graph;
-    for (size_t i = graph.operations.size(); i-- > 0;) {
-        auto id = OperationId(i);
-        auto boxes = sharding::boxes_by(now.operations[i], sharding::axes_of(now, now.operations[i]), parts);
-        auto sharded = boxes ? sharding::shard(now, id, *boxes, one_round)
-                             : Result<sharding::Sharding>(fail(std::move(boxes.error())));
-        if (sharded) {
-            result.push_back({now, id, std::move(*sharded)});
-            now = result.back().sharding.graph;
-            continue;
-        }
-        // An operation without the axes is left as it is, if another one has them.
-        bool other = sharded.error()[0].code == "sharding.axis";
-        if (!other) return fail(std::move(sharded.error()));
-        problems = std::move(sharded.error());
+    for (const auto& [id, own] : std::views::reverse(*cuts)) {
+        const Operation& operation = now.operation(id);
+        auto boxes = sharding::boxes_by(operation, sharding::axes_of(now, operation), own);
+        if (!boxes) return fail(std::move(boxes.error()));
+        auto sharded = sharding::shard(now, id, *boxes, one_round);
+        if (!sharded) return fail(std::move(sharded.error()));
+        tell_apart(sharded->graph);
+        result.push_back({std::move(now), id, std::move(*sharded)});
+        now = result.back().sharding.graph;
     }
-    if (result.empty() && problems.empty())
-        return fail({.code = "cli.shard",
-                     .summary = "there is no operation to cut",
-                     .reason = "the results are known from what is given",
-                     .remedy = "give types instead of values"});
-    if (result.empty()) return fail(std::move(problems));
     return result;
 }
 

@@ -18,8 +18,8 @@ struct ShardedOperation {
     sharding::Sharding sharding;
 };
 
-// Every operation that has all the axes of `texts` ("m=2,k=3"), from the last to the first: each one's graph is what
-// the one before it left. Codes cli.binding, cli.shard (there is no operation to cut), and those of sharding.
+// Every operation that is cut (followed_cuts.h), from the last to the first: each one's graph is what the one before it
+// left. Codes: those of cuts_of and of sharding.
 Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const std::vector<std::string>& texts,
                                                        bool one_round);
 

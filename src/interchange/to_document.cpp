@@ -216,8 +216,47 @@ private:
                                     grouped(operation.output_names, outputs, unnamed_outputs)};
             node.tags->index = *index;
             if (options_.applications) add_applications(number, node, *index);
+        } else if (auto boxes = options_.boxes.find(number); boxes != options_.boxes.end() && options_.applications) {
+            add_boxes(operation, node, boxes->second);
         }
         document_.nodes.push_back(std::move(node));
+    }
+
+    // Of one side of an operation: what each of the boxes selects, by operands' names.
+    DocumentSelections selected_boxes(const OperandNames& names, const std::vector<TensorId>& tensors,
+                                      const std::vector<DocumentRange>& boxes, const char* unnamed) const {
+        std::vector<DocumentSelection> list;
+        list.reserve(tensors.size());
+        for (size_t i = 0; i < tensors.size(); i++) {
+            DocumentRange box = boxes[i];
+            const std::vector<int64_t> start = start_of(graph_.tensor(tensors[i]));
+            for (size_t d = 0; d < start.size(); d++) {
+                box.start[d] += start[d];
+                box.end[d] += start[d];
+            }
+            list.emplace_back(tensor_ids_[static_cast<size_t>(tensors[i])], std::move(box));
+        }
+        return grouped(names, list, unnamed);
+    }
+
+    void add_boxes(const Operation& operation, DocumentNode& node, const std::vector<OperandBoxes>& parts) {
+        auto& body = std::get<OperationBody>(node.body);
+        OperandBoxes whole = parts.at(0);
+        for (const OperandBoxes& part : parts) {
+            for (size_t i = 0; i < part.inputs.size(); i++) whole.inputs[i] = hull(whole.inputs[i], part.inputs[i]);
+            for (size_t i = 0; i < part.outputs.size(); i++) whole.outputs[i] = hull(whole.outputs[i], part.outputs[i]);
+        }
+        const auto inputs = [&](const OperandBoxes& of) {
+            return selected_boxes(operation.input_names, operation.inputs, of.inputs, unnamed_inputs);
+        };
+        const auto outputs = [&](const OperandBoxes& of) {
+            return selected_boxes(operation.output_names, operation.outputs, of.outputs, unnamed_outputs);
+        };
+        body.inputs = inputs(whole);
+        body.outputs = outputs(whole);
+        for (size_t i = 0; i < parts.size(); i++)
+            document_.nodes.push_back({ids_.of(fmt::format("application {} of {}", i, node.id)), std::nullopt,
+                                       ApplicationBody{node.id, inputs(parts[i]), outputs(parts[i])}, std::nullopt});
     }
 
     void add_applications(OperationId number, const DocumentNode& operation, const DocumentRange& index) {

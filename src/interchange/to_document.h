@@ -11,10 +11,17 @@
 
 namespace heddle::interchange {
 
+// What an application selects of each operand of its operation, counted from where the tensors begin.
+struct OperandBoxes {
+    std::vector<DocumentRange> inputs, outputs;
+};
+
 struct DocumentOptions {
     // The applications of an operation: a box of its index each. One that is not named has one, its whole index;
     // nothing for an empty list.
     std::map<OperationId, std::vector<DocumentRange>> shards;
+    // Those of an operation without projections, which then selects the hulls of their boxes.
+    std::map<OperationId, std::vector<OperandBoxes>> boxes;
     bool applications = true;  // false: only operations
 };
 
@@ -23,7 +30,8 @@ struct DocumentOptions {
 // projects to, cut to the tensor where reads are guarded. A dimension that is read whole is a row of zeros with the
 // tensor's extent as shape. Operands have the names of the operator's inputs and outputs ("inputs" and "outputs" where
 // nobody knows them).
-// An operation without projections (a kernel elsewhere) selects whole tensors, and has neither tags nor applications.
+// An operation without projections (a kernel elsewhere) selects whole tensors, and has no tags; applications only where
+// `boxes` names it.
 // Ids follow from names alone: the same graph gives the same bytes.
 GraphDocument to_document(const Graph& graph, const DocumentOptions& options = {});
 

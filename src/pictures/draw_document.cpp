@@ -269,7 +269,14 @@ private:
 
 }  // namespace
 
-std::vector<Picture> draw_document(const std::string& title, const GraphDocument& document) {
+Result<std::vector<Picture>> draw_document(const std::string& title, const GraphDocument& document) {
+    constexpr size_t most_nodes = 2000;
+    if (document.nodes.size() > most_nodes) {
+        return fail({.code = "cli.graph",
+                     .summary = "the document is too large for a picture",
+                     .expected = fmt::format("at most {} nodes", most_nodes),
+                     .found = std::to_string(document.nodes.size())});
+    }
     return DocumentPicture(document).draw(title);
 }
 

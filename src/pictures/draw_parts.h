@@ -115,6 +115,7 @@ struct Times {
 };
 Result<std::vector<Picture>> draw_plan(const std::string& title, const Graph& graph, const plan::Plan& plan,
                                        const Times& times, bool unfold = false);
-std::vector<Picture> draw_document(const std::string& title, const interchange::GraphDocument& document);
+// Code cli.graph: of more than 2000 nodes.
+Result<std::vector<Picture>> draw_document(const std::string& title, const interchange::GraphDocument& document);
 
 }  // namespace heddle::pictures

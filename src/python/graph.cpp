@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "explain/sharded_document.h"
 #include "interchange/graph_builder.h"
 #include "pictures/draw_parts.h"
 #include "gradient/batched.h"
@@ -209,17 +210,22 @@ public:
         return fmt::format("Graph({}; {} operations)", fmt::join(inputs, ", "), builder_.graph().operations.size());
     }
 
-    std::string json() const { return interchange::print_graph_json(builder_.document()); }
+    std::string json(const std::vector<std::string>& shards) const {
+        return interchange::print_graph_json(document(shards));
+    }
 
-    std::string svg(const std::string& title, bool fused, bool unfold) const {
+    std::string svg(const std::string& title, bool fused, bool unfold, const std::vector<std::string>& shards) const {
+        if (!shards.empty())
+            return pictures::stacked(value_or_raise(pictures::draw_document(title, document(shards)))).text();
         return svg_of(title, fused ? computing({}) : builder_.graph(), fused, unfold);
     }
 
     // What is wrong, as JSON; an empty list if nothing is.
-    std::string validate(const std::string& environment, const std::string& folder) const {
+    std::string validate(const std::string& environment, const std::string& folder,
+                         const std::vector<std::string>& shards) const {
         auto dialect = value_or_raise(interchange::open_dialect(environment, folder));
         return render_json(
-            interchange::validate(builder_.document(), {std::move(dialect), library_.get(), nullptr}).issues);
+            interchange::validate(document(shards), {std::move(dialect), library_.get(), nullptr}).issues);
     }
 
     // `donated`: names of inputs that results take the memory of.
@@ -235,6 +241,12 @@ public:
     }
 
 private:
+    // `shards`: "m=2,k=3", of which the operations are cut.
+    interchange::GraphDocument document(const std::vector<std::string>& shards) const {
+        if (shards.empty()) return builder_.document();
+        return value_or_raise(explain::sharded_document(builder_.graph(), shards));
+    }
+
     // `unread`: inputs besides the graph's that may be given, too.
     static std::unique_ptr<Session> session_of(const Graph& graph, int threads, std::vector<plan::Donation> donations = {},
                                                const std::vector<TensorId>& unread = {}) {

@@ -206,22 +206,54 @@ TEST_F(Metakernels10, LinearIsShardedOverBatchOutAndIn) {
         return all;
     };
     auto input = [](const Json& application, size_t i) { return application["inputs"][i].dump(); };
-    Json batch = json(with("row0=2"))["sharding"][0];
+    // The bias is added in the product's parts.
+    Json both = json(with("row0=2"))["sharding"];
+    ASSERT_EQ(both.size(), 2u);
+    EXPECT_EQ(both[0]["operation"], "y");
+    ASSERT_EQ(both[0]["applications"].size(), 2u);
+    EXPECT_EQ(input(both[0]["applications"][1], 0), R"({"end":[4,5],"start":[2,0],"tensor":"linear.z","unread":0})");
+    EXPECT_EQ(input(both[0]["applications"][1], 1), R"({"end":[5],"start":[0],"tensor":"b","unread":0})");
+    Json batch = both[1];
+    EXPECT_EQ(batch["operation"], "linear.z");
     ASSERT_EQ(batch["applications"].size(), 2u);
     EXPECT_TRUE(batch["combinations"].empty());
     EXPECT_EQ(input(batch["applications"][1], 0), R"({"end":[4,6],"start":[2,0],"tensor":"x","unread":0})");
     EXPECT_EQ(input(batch["applications"][1], 1), R"({"end":[6,5],"start":[0,0],"tensor":"A","unread":0})");
-    Json out = json(with("col0=5"))["sharding"][0];
+    both = json(with("col0=5"))["sharding"];
+    ASSERT_EQ(both.size(), 2u);
+    EXPECT_EQ(input(both[0]["applications"][3], 1), R"({"end":[4],"start":[3],"tensor":"b","unread":0})");
+    Json out = both[1];
     ASSERT_EQ(out["applications"].size(), 5u);
     EXPECT_EQ(input(out["applications"][3], 1), R"({"end":[6,4],"start":[0,3],"tensor":"A","unread":0})");
     // Partial products and a sum that combines them.
-    Json in = json(with("k=3"))["sharding"][0];
+    both = json(with("k=3"))["sharding"];
+    ASSERT_EQ(both.size(), 1u);  // the addition has no part of the sum
+    Json in = both[0];
     ASSERT_EQ(in["applications"].size(), 3u);
     EXPECT_EQ(input(in["applications"][2], 0), R"({"end":[4,6],"start":[0,4],"tensor":"x","unread":0})");
     EXPECT_EQ(input(in["applications"][2], 1), R"({"end":[6,5],"start":[4,0],"tensor":"A","unread":0})");
     ASSERT_EQ(in["combinations"].size(), 1u);
     EXPECT_EQ(in["combinations"][0]["reducer"], "sum");
     EXPECT_EQ(in["combinations"][0]["result"], "linear.z");
+    // What reads is cut as what makes; and what makes, as what reads.
+    both = json(with("col0=5,k=2"))["sharding"];
+    ASSERT_EQ(both.size(), 2u);
+    EXPECT_EQ(both[0]["applications"].size(), 5u);
+    EXPECT_EQ(both[1]["applications"].size(), 10u);
+    both = json(with("shape1=5"))["sharding"];
+    ASSERT_EQ(both.size(), 2u);
+    EXPECT_EQ(both[1]["applications"].size(), 5u);
+}
+
+TEST_F(Metakernels10, AnAxisThatNoOperationHas) {
+    auto cut = [&](const char* shards) {
+        return heddle({"explain", "linear", "x=float32[4,6]", "A=float32[6,5]", "b=float32[5]", "--shard", shards});
+    };
+    auto outcome = cut("rows=2");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_CONTAINS(outcome.errors, "error[sharding.axis]: no operation has an axis 'rows'");
+    EXPECT_CONTAINS(outcome.errors, "row0, col0, k of 'linear.z'; shape0, shape1 of 'y'");
+    EXPECT_CONTAINS(cut("k=2,shape0=2").errors, "no operation has all of the axes 'k', 'shape0'");
 }
 
 // ---- 11. halos

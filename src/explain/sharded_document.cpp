@@ -1,0 +1,235 @@
+#include "explain/sharded_document.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "explain/followed_cuts.h"
+#include "interchange/to_document.h"
+#include "sharding/shard.h"
+
+namespace heddle::explain {
+namespace {
+
+using interchange::DocumentRange;
+using interchange::OperandBoxes;
+using sharding::Application;
+using sharding::Axis;
+using sharding::Combination;
+using sharding::Region;
+using sharding::Sharding;
+
+// By one application.
+struct Touched {
+    std::vector<Region> inputs, outputs;
+};
+
+// One side of an operation: a tensor as often as one of the applications has it.
+class Operands {
+public:
+    // The boxes of each application, empty ones where it does not have the operand.
+    std::vector<std::vector<DocumentRange>> add(const Graph& graph, const std::vector<Touched>& parts,
+                                                std::vector<Region> Touched::*side) {
+        for (const Touched& part : parts) {
+            std::map<TensorId, size_t> seen;
+            for (const Region& region : part.*side) place(region.tensor, seen[region.tensor]++);
+        }
+        std::vector<std::vector<DocumentRange>> boxes;
+        for (const Touched& part : parts) {
+            auto& own = boxes.emplace_back();
+            for (TensorId id : tensors) {
+                const size_t rank = graph.tensor(id).type.shape.size();
+                own.push_back({heddle::Corner(rank, 0), heddle::Corner(rank, 0)});
+            }
+            std::map<TensorId, size_t> seen;
+            for (const Region& region : part.*side) own[place(region.tensor, seen[region.tensor]++)] = region.box;
+        }
+        return boxes;
+    }
+
+    std::vector<TensorId> tensors;
+
+private:
+    size_t place(TensorId tensor, size_t count) {
+        const auto [found, fresh] = places_.try_emplace({tensor, count}, tensors.size());
+        if (fresh) tensors.push_back(tensor);
+        return found->second;
+    }
+
+    std::map<std::pair<TensorId, size_t>, size_t> places_;
+};
+
+constexpr size_t most_applications = 65'536;
+
+class ShardedDocument {
+public:
+    explicit ShardedDocument(const Graph& graph) : graph_(graph), made_(graph) { made_.operations.clear(); }
+
+    Result<interchange::GraphDocument> run(const std::map<OperationId, Cuts>& cuts) {
+        for (size_t i = 0; i < graph_.operations.size(); ++i) {
+            const auto found = cuts.find(OperationId(i));
+            if (found == cuts.end())
+                made_.operations.push_back(graph_.operations[i]);
+            else if (auto added = add_cut(OperationId(i), found->second); !added)
+                return fail(std::move(added.error()));
+        }
+        return interchange::to_document(made_, options_);
+    }
+
+private:
+    Result<void> add_cut(OperationId id, const Cuts& cuts) {
+        const Operation& operation = graph_.operation(id);
+        const std::vector<Axis> axes = sharding::axes_of(graph_, operation);
+        auto boxes = sharding::boxes_by(operation, axes, cuts);
+        if (!boxes) return fail(std::move(boxes.error()));
+        applications_ += boxes->size();
+        if (applications_ > most_applications)
+            return fail({.code = "sharding.limit",
+                         .summary = "there are too many shards for a document",
+                         .expected = fmt::format("at most {} of all operations", most_applications)});
+        const bool by_index = std::ranges::all_of(axes, [&](const Axis& axis) {
+            return !is_cut(axis, cuts) || (axis.column >= 0 && axis.reductions.empty() && !axis.fold);
+        });
+        if (by_index && operation.output_projections.size() == operation.outputs.size()) {
+            add_by_index(operation, axes, *boxes);
+            return {};
+        }
+        auto sharded = sharding::shard(graph_, id, *boxes);
+        if (!sharded) return fail(std::move(sharded.error()));
+        made_ids_.clear();
+        add_stages(operation, *sharded);
+        return {};
+    }
+
+    static bool is_cut(const Axis& axis, const Cuts& cuts) {
+        return std::ranges::any_of(cuts, [&](const auto& cut) { return cut.first == axis.name && cut.second > 1; });
+    }
+
+    // Partial results and what they become are behind the tensors that the graph has.
+    TensorId made(const Graph& sharded, TensorId id) {
+        if (static_cast<size_t>(id) < graph_.tensors.size()) return id;
+        const auto [found, fresh] = made_ids_.try_emplace(id, no_id);
+        if (fresh) found->second = made_.add_tensor(sharded.tensor(id).name, sharded.tensor(id).type);
+        return found->second;
+    }
+
+    void add_by_index(const Operation& operation, const std::vector<Axis>& axes,
+                      const std::vector<heddle::Box>& boxes) {
+        std::map<int32_t, size_t> columns;  // of index axes
+        for (size_t a = 0; a < axes.size(); ++a)
+            if (axes[a].column >= 0) columns[axes[a].column] = a;
+        std::vector<DocumentRange>& ranges = options_.shards[next_id<OperationId>(made_.operations)];
+        for (const heddle::Box& box : boxes) {
+            if (box.is_empty()) continue;
+            DocumentRange& own = ranges.emplace_back();
+            for (const auto& [column, axis] : columns) {
+                own.start.push_back(box.start[axis]);
+                own.end.push_back(box.end[axis]);
+            }
+        }
+        made_.operations.push_back(operation);
+    }
+
+    std::vector<Region> made(const Graph& sharded, std::vector<Region> regions) {
+        for (Region& region : regions) region.tensor = made(sharded, region.tensor);
+        return regions;
+    }
+
+    // Partial results are combined behind the applications that are counted to their number.
+    void add_stages(const Operation& operation, const Sharding& sharding) {
+        size_t combined = 0;
+        std::map<std::pair<size_t, std::string>, std::vector<const Application*>> stages;
+        for (const Application& application : sharding.applications)
+            stages[{application.stage, application.part}].push_back(&application);
+        for (const auto& [stage, applications] : stages) {
+            for (; combined < std::min(stage.first, sharding.combinations.size()); ++combined)
+                add_combination(operation, sharding, sharding.combinations[combined]);
+            add_stage(operation, sharding.graph, stage.second, applications);
+        }
+        for (; combined < sharding.combinations.size(); ++combined)
+            add_combination(operation, sharding, sharding.combinations[combined]);
+    }
+
+    // Of an output without dimensions there is no empty box to say that a shard does not write it: the one that does is
+    // an operation of its own.
+    void add_stage(const Operation& operation, const Graph& sharded, const std::string& part,
+                   const std::vector<const Application*>& applications) {
+        const std::string name = part == "result" ? operation.name : fmt::format("{} {}", operation.name, part);
+        std::vector<Touched> all;
+        for (const Application* application : applications) {
+            Touched own{made(sharded, application->inputs), {}};
+            for (Region& region : made(sharded, application->outputs)) {
+                if (region.box.rank() > 0)
+                    own.outputs.push_back(std::move(region));
+                else
+                    add_touched(operation, name, {{own.inputs, {std::move(region)}}});
+            }
+            if (!own.outputs.empty()) all.push_back(std::move(own));
+        }
+        if (!all.empty()) add_touched(operation, name, all);
+    }
+
+    void add_touched(const Operation& operation, const std::string& name, const std::vector<Touched>& parts) {
+        Operands read, written;
+        auto read_boxes = read.add(made_, parts, &Touched::inputs);
+        auto written_boxes = written.add(made_, parts, &Touched::outputs);
+        std::vector<OperandBoxes> boxes;
+        for (size_t i = 0; i < parts.size(); ++i)
+            boxes.push_back({std::move(read_boxes[i]), std::move(written_boxes[i])});
+        add(name, "shard:" + operation.operator_name, operation.params, std::move(read.tensors),
+            std::move(written.tensors), std::move(boxes));
+    }
+
+    // All of the partial results, and of the result, at once.
+    void add_combination(const Operation& operation, const Sharding& sharding, const Combination& combination) {
+        std::vector<TensorId> inputs;
+        for (TensorId id : combination.partial) inputs.push_back(made(sharding.graph, id));
+        if (!combination.dimensions.empty()) {  // beside the partial results, what they are rescaled by
+            for (TensorId id : sharding.graph.operation(combination.operation).inputs)
+                if (const TensorId own = made(sharding.graph, id); std::ranges::find(inputs, own) == inputs.end())
+                    inputs.push_back(own);
+        }
+        OperandBoxes whole;
+        for (TensorId id : inputs) whole.inputs.push_back(whole_of(id));
+        const TensorId result = made(sharding.graph, combination.result);
+        whole.outputs = {whole_of(result)};
+        std::vector<OperandBoxes> boxes;
+        boxes.push_back(std::move(whole));
+        add(fmt::format("{} combined, {}", operation.name, combination.part), "combine:" + combination.combiner, {},
+            std::move(inputs), {result}, std::move(boxes));
+    }
+
+    DocumentRange whole_of(TensorId id) const {
+        const auto extents = made_.tensor(id).type.extents();
+        return {heddle::Corner(extents.size(), 0), heddle::Corner(extents.begin(), extents.end())};
+    }
+
+    void add(std::string name, std::string kernel, std::map<std::string, std::string> params,
+             std::vector<TensorId> inputs, std::vector<TensorId> outputs, std::vector<OperandBoxes> boxes) {
+        options_.boxes[next_id<OperationId>(made_.operations)] = std::move(boxes);
+        Operation operation;
+        operation.name = std::move(name);
+        operation.operator_name = std::move(kernel);
+        operation.params = std::move(params);
+        operation.inputs = std::move(inputs);
+        operation.outputs = std::move(outputs);
+        made_.operations.push_back(std::move(operation));
+    }
+
+    const Graph& graph_;
+    Graph made_;
+    std::map<TensorId, TensorId> made_ids_;  // of tensors that the sharding in hand has added
+    size_t applications_ = 0;
+    interchange::DocumentOptions options_;
+};
+
+}  // namespace
+
+Result<interchange::GraphDocument> sharded_document(const Graph& graph, const std::vector<std::string>& texts) {
+    const auto cuts = cuts_of(graph, texts);
+    if (!cuts) return fail(cuts.error());
+    return ShardedDocument(graph).run(*cuts);
+}
+
+}  // namespace heddle::explain
