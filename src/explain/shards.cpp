@@ -109,20 +109,6 @@ std::string regions_text(const Json& regions) {
 
 }  // namespace
 
-namespace {
-
-// A part that one cut makes of a tensor and the next one takes have one name.
-void tell_apart(Graph& graph) {
-    std::set<std::string> taken;
-    for (Operation& operation : graph.operations) {
-        std::string name = operation.name;
-        for (int copy = 2; !taken.insert(name).second; ++copy) name = fmt::format("{} {}", operation.name, copy);
-        operation.name = std::move(name);
-    }
-}
-
-}  // namespace
-
 Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const std::vector<std::string>& texts,
                                                        bool one_round) {
     const auto cuts = cuts_of(graph, texts);
@@ -135,7 +121,6 @@ Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const
         if (!boxes) return fail(std::move(boxes.error()));
         auto sharded = sharding::shard(now, id, *boxes, one_round);
         if (!sharded) return fail(std::move(sharded.error()));
-        tell_apart(sharded->graph);
         result.push_back({std::move(now), id, std::move(*sharded)});
         now = result.back().sharding.graph;
     }

@@ -19,6 +19,8 @@ constexpr int64_t standing_machines = 3;
 // Of those machines: ways from each to each are looked for.
 constexpr SystemLimits place_limits{.locations = 1024, .links = 1 << 18};
 
+}  // namespace
+
 // The fastest link between each two memories, for messages of the usual size.
 class FastestLinks {
 public:
@@ -46,8 +48,6 @@ private:
     const System& system_;
     std::map<std::pair<MemoryId, MemoryId>, size_t> links_;
 };
-
-}  // namespace
 
 class PlacesBuilder {
 public:

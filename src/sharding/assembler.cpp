@@ -84,7 +84,6 @@ OperationId Assembler::add_operation(Operation operation, PlaceId place) {
 }
 
 void Assembler::add_as_it_is(Operation operation, PlaceId place) {
-    names_.insert(operation.name);
     for (TensorId& input : operation.inputs) input = whole(input, place);
     for (TensorId output : operation.outputs) taken_.insert(output);
     if (operation.body) {

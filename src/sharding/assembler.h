@@ -55,7 +55,9 @@ public:
     // folds.
     Placed add_opaque(const Operation& operation, const std::string& name, const Box& index,
                       const std::vector<Range>& folds, const std::vector<TensorId>& outputs, PlaceId place);
-    // An operation of the original graph, on whole tensors.
+    // No other operation gets this name.
+    void reserve(const std::string& name) { names_.insert(name); }
+    // An operation of the original graph, on whole tensors. Its name is reserved.
     void add_as_it_is(Operation operation, PlaceId place);
     // A tensor of the place that holds all of this one.
     TensorId whole(TensorId tensor, PlaceId place);

@@ -484,6 +484,8 @@ Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vec
     const Cut cut{.boxes = boxes, .places = {}, .rescale = rescale};
     Graph made = emptied(graph);
     Assembler assembler(made, true);
+    for (size_t i = 0; i < graph.operations.size(); ++i)
+        if (OperationId(i) != operation) assembler.reserve(graph.operations[i].name);
     Sharding result;
     for (size_t i = 0; i < graph.operations.size(); ++i) {
         if (OperationId(i) != operation) {
