@@ -14,7 +14,8 @@ std::shared_ptr<std::byte> ScopeMemory::allocate(int64_t bytes) {
         used_ -= bytes;
         return nullptr;
     }
-    auto memory = allocate_buffer(static_cast<size_t>(bytes));
+    auto memory = taken_again(bytes);
+    if (!memory) memory = allocate_buffer(static_cast<size_t>(bytes));
     if (!memory) {
         used_ -= bytes;
         return nullptr;
@@ -22,9 +23,26 @@ std::shared_ptr<std::byte> ScopeMemory::allocate(int64_t bytes) {
     count(used);
     std::byte* const begin = memory.get();
     return {begin, [self = shared_from_this(), memory = std::move(memory), bytes](std::byte*) mutable {
-                memory.reset();
-                self->used_ -= bytes;
+                self->give_back(std::move(memory), bytes);
             }};
+}
+
+std::shared_ptr<std::byte> ScopeMemory::taken_again(int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto found = kept_.find(bytes);
+    if (found == kept_.end()) return nullptr;
+    auto memory = std::move(found->second);
+    kept_.erase(found);
+    kept_bytes_ -= bytes;
+    return memory;
+}
+
+void ScopeMemory::give_back(std::shared_ptr<std::byte> memory, int64_t bytes) {
+    const int64_t used = used_ -= bytes;
+    const std::lock_guard lock(mutex_);
+    if (used + kept_bytes_ + bytes > most_) return;
+    kept_.emplace(bytes, std::move(memory));
+    kept_bytes_ += bytes;
 }
 
 }  // namespace heddle::devices
