@@ -5,6 +5,12 @@
 
 namespace heddle::sharding {
 
+const std::vector<Piece>& Pieces::all(TensorId tensor) const {
+    static const std::vector<Piece> none;
+    const auto known = pieces_.find(tensor);
+    return known == pieces_.end() ? none : known->second;
+}
+
 const Piece* Pieces::holding(TensorId tensor, const Box& box, PlaceId place) const {
     const auto known = pieces_.find(tensor);
     if (known == pieces_.end()) return nullptr;
@@ -26,7 +32,7 @@ std::vector<std::pair<Piece, Box>> Pieces::sources(TensorId tensor, const Box& b
     const auto known = pieces_.find(tensor);
     if (known == pieces_.end()) return {};
     std::vector<Piece> near = known->second;
-    std::ranges::stable_sort(near, {}, [&](const Piece& piece) { return std::abs(piece.place - place); });
+    std::ranges::stable_sort(near, {}, [&](const Piece& piece) { return std::pair(std::abs(piece.place - place), piece.place); });
     if (box.is_empty()) return {{near.front(), box}};
     std::vector<std::pair<Piece, Box>> parts;
     std::vector<Box> missing = {box};

@@ -1,0 +1,17 @@
+// --machines: the places that a program is cut over.
+#pragma once
+
+#include <string>
+
+#include "placement/cut_front.h"
+
+namespace heddle::cli {
+
+// More are refused: each place has parts of every operation.
+inline constexpr int64_t most_machines = 64;
+
+// A number: so many places on this machine, which share its cores and its memory's bandwidth. Else a target, by tag or file:
+// its devices, each a place. Codes cli.machines, those of open_system and placement::system_of.
+Result<placement::Machines> open_machines(const std::string& text);
+
+}  // namespace heddle::cli
