@@ -205,9 +205,9 @@ TEST(CutFiles, AreReadAsTheyAreWritten) {
     const auto said = read_cuts(std::make_shared<SourceText>("cuts.json", text));
     ASSERT_TRUE(said) << render(said.error());
     EXPECT_EQ(said->mesh, (Mesh{2, 2}));
-    ASSERT_EQ(said->texts.size(), 2u);
-    EXPECT_EQ(said->texts[0][0].axis, "in_row");
-    EXPECT_EQ(said->texts[0][1].axis, "");
+    ASSERT_EQ(said->cuts.size(), 4u);
+    EXPECT_EQ(said->cuts[0].axis, "in_row");
+    EXPECT_EQ(said->cuts[1].axis, "");
     const auto cutting = choose_cuts(graph, *said, system_of_processes(Target{}, 4, 1e10, 1e-6), {PlaceId(0)});
     ASSERT_TRUE(cutting) << render(cutting.error());
     EXPECT_EQ(cutting->axes, axes);
