@@ -2,18 +2,18 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "cli/support.h"
+#include "devices/places.h"
 #include "placement/parts.h"
+#include "placement/places.h"
 
 namespace heddle::cli {
 namespace {
-
-// Of threads of one process: a message is a copy, out of one place's memory into another's; waking who waits takes as long as
-// this (transport/in_process).
-constexpr double wake_seconds = 20e-6;
 
 std::optional<int64_t> number_in(const std::string& text) {
     int64_t number = 0;
@@ -44,49 +44,42 @@ placement::Machines on_this_machine(int64_t places) {
     const Target target = this_machine();
     return {places, [target](int64_t count) {
                 return placement::system_of_processes(share_of(target, count), static_cast<int32_t>(count),
-                                                      target.bandwidth_one_core / 2, wake_seconds);
+                                                      devices::memory_link_bandwidth, devices::memory_link_latency);
             }};
 }
 
-// Devices that compute, the same kind each: those of the target's that launch nobody else's kernels.
+// Of the first so many places: the slowest link between two of them stands for all, which wait for it.
+placement::System first_places(const placement::Places& places, int64_t count) {
+    double bandwidth = 0, latency = 0;
+    for (size_t from = 0; from < static_cast<size_t>(count); from++) {
+        for (size_t to = 0; to < static_cast<size_t>(count); to++) {
+            if (from == to) continue;
+            const placement::PlaceLink link = places.link(from, to);
+            bandwidth = bandwidth > 0 ? std::min(bandwidth, link.bandwidth) : link.bandwidth;
+            latency = std::max(latency, link.latency);
+        }
+    }
+    return placement::system_of_processes(*places.groups().front().target, static_cast<int32_t>(count), bandwidth, latency);
+}
+
 Result<placement::Machines> of_target(const std::string& text) {
     auto target = open_system(text);
     if (!target) return fail(std::move(target.error()));
-    auto system = placement::system_of(*target);
-    if (!system) return fail(std::move(system.error()));
-    std::vector<placement::DeviceId> places;
-    for (size_t d = 0; d < system->devices.size(); d++) {
-        const bool launches = std::ranges::any_of(system->devices, [&](const auto& other) { return other.host == placement::DeviceId(d); });
-        if (!launches && system->devices[d].target->kind != "library") places.push_back(placement::DeviceId(d));
+    auto made = placement::places_of(*target);
+    if (!made) return fail(std::move(made.error()));
+    const auto places = std::make_shared<const placement::Places>(std::move(*made));
+    if (places->size() > static_cast<size_t>(most_machines))
+        return fail(refused(text, fmt::format("at most {} places", most_machines), std::to_string(places->size())));
+    const auto& groups = places->groups();
+    for (const placement::PlaceGroup& group : groups) {
+        const Target &first = *groups.front().target, &other = *group.target;
+        if (first.kind != other.kind || first.operations * first.cores != other.operations * other.cores ||
+            first.bandwidth != other.bandwidth)
+            return fail(refused(text, "places that are alike: parts are of equal size",
+                                fmt::format("'{}' and '{}'", groups.front().device, group.device)));
     }
-    if (places.empty()) return fail(refused(text, "devices that compute", "none"));
-    if (static_cast<int64_t>(places.size()) > most_machines)
-        return fail(refused(text, fmt::format("at most {} devices", most_machines), std::to_string(places.size())));
-    const Target device = *system->device(places.front()).target;
-    for (const placement::DeviceId place : places) {
-        const Target& other = *system->device(place).target;
-        if (other.kind != device.kind || other.arch != device.arch || other.operations != device.operations)
-            return fail(refused(text, "devices that are alike", fmt::format("'{}' and '{}'", system->device(places.front()).name,
-                                                                            system->device(place).name)));
-    }
-    // The slowest way between two of them: of one byte, and of many more.
-    constexpr int64_t many = 1 << 20;
-    double latency = 0, seconds = 0;
-    for (const placement::DeviceId from : places) {
-        for (const placement::DeviceId to : places) {
-            if (from == to) continue;
-            const auto memory = [&](placement::DeviceId id) { return system->default_location(id).memory; };
-            const auto little = system->route(memory(from), memory(to), 0), much = system->route(memory(from), memory(to), many);
-            if (!much.exists())
-                return fail(refused(text, "a link between each two devices", fmt::format("none from '{}' to '{}'", system->device(from).name, system->device(to).name)));
-            latency = std::max(latency, little.seconds);
-            seconds = std::max(seconds, much.seconds - little.seconds);
-        }
-    }
-    const double bandwidth = seconds > 0 ? static_cast<double>(many) / seconds : device.bandwidth;
-    return placement::Machines{static_cast<int64_t>(places.size()), [device, bandwidth, latency](int64_t count) {
-                                   return placement::system_of_processes(device, static_cast<int32_t>(count), bandwidth, latency);
-                               }};
+    return placement::Machines{static_cast<int64_t>(places->size()),
+                               [places](int64_t count) { return first_places(*places, count); }};
 }
 
 }  // namespace

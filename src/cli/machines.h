@@ -11,7 +11,8 @@ namespace heddle::cli {
 inline constexpr int64_t most_machines = 64;
 
 // A number: so many places on this machine, which share its cores and its memory's bandwidth. Else a target, by tag or file:
-// its devices, each a place. Codes cli.machines, those of open_system and placement::system_of.
+// its places
+// (placement/places.h). Codes cli.machines, those of open_system and placement::places_of.
 Result<placement::Machines> open_machines(const std::string& text);
 
 }  // namespace heddle::cli
