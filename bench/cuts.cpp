@@ -1,6 +1,8 @@
 // How long the choice of cuts takes, and what it finds.
 //
-//     build/bench_cuts MODEL.onnx PLACES[xPLACES] [DIMENSION=N ...]
+//     build/bench_cuts MODEL.onnx CUTS [DIMENSION=N ...]
+//
+// CUTS as --shard takes them: "4", "2,2", "batch=4".
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -33,16 +35,14 @@ int choose(int count, char** words) {
         const std::string word = words[i];
         sizes[word.substr(0, word.find('='))] = std::atoll(word.substr(word.find('=') + 1).c_str());
     }
-    placement::Mesh mesh;
-    for (std::string text = words[2]; !text.empty(); text = text.find('x') == text.npos ? "" : text.substr(text.find('x') + 1))
-        mesh.push_back(std::atoll(text.c_str()));
+    const auto said = expect(placement::parse_cuts({words[2]}));
     const Library library = expect(open_library(in_source("operators")));
     const auto model = expect(onnx::read_model(words[1]));
     const std::vector<const TensorData*> none(inference::input_names(model).size(), nullptr);
     const Graph graph = expect(inference::specialise(model, library, none, sizes));
-    const auto places = static_cast<int32_t>(placement::places_of(mesh));
+    const auto places = static_cast<int32_t>(placement::places_of(said.mesh));
     const auto begin = std::chrono::steady_clock::now();
-    const auto cutting = expect(placement::choose_cuts(graph, {mesh, {}}, placement::system_of_processes(detect_host(), places, 1e10, 1e-5), {sharding::PlaceId(0)}));
+    const auto cutting = expect(placement::choose_cuts(graph, said, placement::system_of_processes(detect_host(), places, 1e10, 1e-5), {sharding::PlaceId(0)}));
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     for (size_t o = 0; o < graph.operations.size(); o++)
         fmt::print("{}: {}\n", graph.operations[o].name, fmt::join(cutting.axes[o], ", "));

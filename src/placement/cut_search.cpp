@@ -148,13 +148,14 @@ private:
         const Layouts::Step* step;
     };
 
-    // Of cuts that leave the tensors alike the cheapest.
-    std::vector<Move> moves(size_t o, const State& before) {
+    // That cost no more than this; of cuts that leave the tensors alike the cheapest.
+    std::vector<Move> moves(size_t o, const State& before, double most) {
         const Frame& frame = search_.frames_[o];
         std::vector<Move> list;
         std::unordered_map<State, size_t, StateHash> known;
         const auto& choices = search_.table_.choices[o];
         for (size_t c = 0; c < choices.size(); c++) {
+            if (alone_[o][c] > most) continue;
             const Layouts::Step& step = search_.layouts_.step(choices[c]->cost, before);
             const Move move{alone_[o][c] + search_.sent(step, weights_), static_cast<uint32_t>(c), &step};
             State kept;
@@ -169,21 +170,34 @@ private:
         return list;
     }
 
+    State layouts_before(const Frame& frame, const Way& way) const {
+        State before;
+        for (int32_t from : frame.before)
+            before.push_back(from == -1 ? Layouts::everywhere : from == -2 ? Layouts::nowhere : way.state[static_cast<size_t>(from)]);
+        return before;
+    }
+
     std::vector<Way> next(size_t o, const std::vector<Way>& ways) {
         const Frame& frame = search_.frames_[o];
-        std::unordered_map<State, std::vector<Move>, StateHash> moves_from;
+        // Ways in which the operation's tensors lie alike, and the least that one of them costs.
+        struct Alike {
+            double least = infinite;
+            std::vector<Move> moves;
+        };
+        std::unordered_map<State, Alike, StateHash> alike;
+        std::vector<std::pair<const State, Alike>*> of_way;
+        for (const Way& way : ways) {
+            of_way.push_back(&*alike.try_emplace(layouts_before(frame, way)).first);
+            Alike& own = of_way.back()->second;
+            own.least = std::min(own.least, way.cost);
+        }
+        for (auto& [before, own] : alike) own.moves = moves(o, before, bound_ - own.least - rest_[o + 1]);
         std::unordered_map<State, uint32_t, StateHash> known;
         std::vector<Way> made;
-        State before(frame.tensors.size()), state(frame.live.size());
+        State state(frame.live.size());
         for (size_t w = 0; w < ways.size(); w++) {
             const Way& way = ways[w];
-            for (size_t i = 0; i < before.size(); i++) {
-                const int32_t from = frame.before[i];
-                before[i] = from == -1 ? Layouts::everywhere : from == -2 ? Layouts::nowhere : way.state[static_cast<size_t>(from)];
-            }
-            auto [found, fresh] = moves_from.try_emplace(before);
-            if (fresh) found->second = moves(o, before);
-            for (const Move& move : found->second) {
+            for (const Move& move : of_way[w]->second.moves) {
                 const double cost = way.cost + move.cost;
                 if (cost + rest_[o + 1] > bound_) continue;
                 for (size_t j = 0; j < state.size(); j++) {
@@ -345,7 +359,14 @@ private:
 
 FoundCuts CutSearch::search(const CutWeights& weights, const SearchEffort& effort) {
     const auto alone = costs_alone(weights);
-    FoundCuts found = Pass(*this, weights, alone, effort.first_beam, infinite).run([] { return false; });
+    // One state at a time gives a first bound; there is always such a way.
+    const auto never = [] { return false; };
+    FoundCuts found = Pass(*this, weights, alone, 1, infinite).run(never);
+    if (effort.first_beam > 1) {
+        FoundCuts better = Pass(*this, weights, alone, effort.first_beam, found.cost).run(never);
+        found.is_least = better.is_least;
+        if (better.cost < found.cost) found = std::move(better);
+    }
     if (found.is_least) return found;
     Exchange exchange(*this, weights, alone, std::move(found.choices));
     for (int i = 0; i < effort.exchanges && exchange.improve(effort.stop); i++) {

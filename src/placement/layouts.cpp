@@ -23,7 +23,7 @@ namespace {
 class Traffic {
 public:
     Traffic(size_t places, Pieces& pieces)
-        : places_(places), pieces_(pieces), sent_{std::vector<int64_t>(places), std::vector<int64_t>(places)} {}
+        : pieces_(pieces), sent_{std::vector<int64_t>(places), std::vector<int64_t>(places)} {}
 
     // Brings what the place has not.
     void read(TensorId tensor, int64_t element, const Box& box, PlaceId place) {
@@ -39,6 +39,7 @@ public:
     }
 
     void apply(const CutCost& cut, std::span<const LayoutId> before) {
+        behind_.assign(cut.element_bytes.size(), 0);
         for (const Touched& work : cut.touched) {
             int32_t round = 0;
             for (const auto& [tensor, box] : work.reads) {
@@ -46,15 +47,13 @@ public:
                 if (number < before.size() && before[number] == Layouts::everywhere) continue;
                 const int64_t already = sent_.bytes;
                 read(tensor, cut.element_bytes[number], box, work.place);
-                for (size_t p = 0; p < places_; p++) {
-                    const auto made = behind_.find({tensor, PlaceId(p)});
-                    if (made != behind_.end()) round = std::max(round, made->second);
-                }
+                round = std::max(round, behind_[number]);
                 if (sent_.bytes > already) round++;
             }
             sent_.rounds = std::max(sent_.rounds, round);
             for (const auto& [tensor, box] : work.makes) {
-                behind_[{tensor, work.place}] = round;
+                int32_t& behind = behind_[static_cast<size_t>(tensor.number())];
+                behind = std::max(behind, round);
                 if (!box.is_empty()) pieces_.add(tensor, {box, work.place, no_id, box.start});
             }
         }
@@ -63,10 +62,9 @@ public:
     Sent take() { return std::move(sent_); }
 
 private:
-    size_t places_;
     Pieces& pieces_;
     Sent sent_;
-    std::map<std::pair<TensorId, PlaceId>, int32_t> behind_;  // by which round a place has what the operation makes
+    std::vector<int32_t> behind_;  // by tensor: by which round all places have what the operation makes of it
 };
 
 }  // namespace
@@ -103,7 +101,8 @@ Layouts::Step Layouts::simulate(const CutCost& cut, std::span<const LayoutId> be
     Step step{.sent = traffic.take(), .inner_bytes = std::vector<int64_t>(places_)};
     step.seconds = placement::seconds(step.sent, bandwidth_, latency_);
     for (size_t t = 0; t < before.size(); t++)
-        step.after.push_back(before[t] == everywhere ? everywhere : number_of(pieces, TensorId(t)));
+        step.after.push_back(pieces.all(TensorId(t)).size() == boxes_[before[t]]->size() ? before[t]
+                                                                                         : number_of(pieces, TensorId(t)));
     for (size_t t = before.size(); t < cut.element_bytes.size(); t++)
         for (const Piece& piece : pieces.all(TensorId(t)))
             step.inner_bytes[piece.place] += cut.element_bytes[t] * piece.box.volume();
