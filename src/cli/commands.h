@@ -195,6 +195,22 @@ struct CompileOptions {
 };
 int compile_model(const CompileOptions& options);
 
+// How a program is best cut over machines (heddle optimise).
+struct OptimiseOptions {
+    CommonOptions common;
+    std::string model, call;
+    std::vector<std::string> input_types;  // of `call`: NAME=TYPE
+    std::vector<std::string> inputs;       // NAME=FILE: values that shapes and branches of a model follow from
+    std::vector<std::string> bindings, rules;
+    std::string machines;      // a number of places here, a tag or a file
+    std::string limit;         // "memory=2e9,bytes=1e6": of what is taken
+    int64_t seed = 1;
+    double time = 0;           // seconds after which the search ends; 0: when it is done
+    int threads = 0;           // 0: all cores
+    std::string svg, output;   // where to draw the front, and to write the fastest way; empty: not
+};
+int optimise_program(const OptimiseOptions& options);
+
 struct TargetsOptions {
     CommonOptions common;
     CacheOptions cache;

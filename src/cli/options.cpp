@@ -81,9 +81,9 @@ void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& se
 
 void add_shards(CLI::App& command, ShardOptions& options) {
     add_repeated(command, "--shard", options.shards,
-                 "Cut it over places: an axis and its parts, of one operation or of all that have it; or a number of "
-                 "places (docs/machines.md)",
-                 "[OP.]AXIS=N[,...]|N");
+                 "Cut it over places: an axis and its parts, of one operation or of all that have it; a number of "
+                 "places; or a file of `heddle optimise` (docs/machines.md)",
+                 "[OP.]AXIS=N[,...]|N|FILE.json");
     auto* hosts = command.add_option("--hosts", options.hosts, "Places are processes at these addresses, one a line");
     hosts->type_name("FILE");
     command.add_option("--rank", options.rank, "Which line of --hosts this process is, from 0")->type_name("N")->needs(hosts);

@@ -1,4 +1,4 @@
-// Commands that compile programs and run them: run, compare, grad, compile.
+// Commands that compile programs and run them: run, compare, grad, compile, optimise.
 #include "cli/command.h"
 
 #include <CLI/CLI.hpp>
@@ -203,10 +203,57 @@ Command add_compile(CLI::App& app) {
     return {command, &options->common, [options] { return compile_model(*options); }};
 }
 
+Command add_optimise(CLI::App& app) {
+    auto options = std::make_shared<OptimiseOptions>();
+    auto* command = app.add_subcommand(
+        "optimise", "Find how a program is best cut over machines: by time, bytes sent, memory (docs/sharding.md)");
+    auto* model = command->add_option("model", options->model, "An ONNX model");
+    model->type_name("MODEL.onnx");
+    auto* call = command->add_option("--call", options->call, "Instead of a model: calls of operators");
+    call->type_name("'y = matmul(x, w)'")->excludes(model);
+    command->callback([model, call] {
+        if (model->empty() && call->empty()) throw CLI::RequiredError("model");
+    });
+    add_repeated(*command, "--input-type", options->input_types, "The type of an input of --call; repeated",
+                 "'x=float32[batch, 10]'");
+    add_repeated(*command, "--input", options->inputs,
+                 "The value of a model's input, where shapes or branches follow from it", "NAME=FILE");
+    command
+        ->add_option("--machines", options->machines,
+                     "So many places on this machine; or the devices of a target, by tag or file")
+        ->type_name("N|TAG|FILE")
+        ->required();
+    command
+        ->add_option("--limit", options->limit,
+                     "Only ways that stay within: seconds, bytes sent, memory of a place in bytes, places, launches")
+        ->type_name("memory=2e9,bytes=1e6");
+    command->add_option("--seed", options->seed, "Another seed tries other mixtures of costs")
+        ->type_name("N")
+        ->check(not_negative())
+        ->capture_default_str();
+    command->add_option("--time", options->time, "End the search after so many seconds, with what there is then")
+        ->type_name("SECONDS")
+        ->check(positive());
+    command->add_option("--svg", options->svg, "Draw the front there: time and memory of each way")->type_name("FILE");
+    command->add_option("-o,--output", options->output, "Write the fastest way there, for --shard")->type_name("FILE");
+    add_rules(*command, options->rules);
+    add_bindings(*command, options->bindings);
+    add_threads(*command, options->threads);
+    add_common(*command, options->common);
+    command->footer(
+        "Examples:\n"
+        "  heddle optimise model.onnx --bind batch=8 --machines 4 --svg front.svg -o cuts.json\n"
+        "  heddle optimise model.onnx --bind batch=8 --machines cluster.json --limit memory=2e9 --time 10\n"
+        "  heddle optimise --call 'y = matmul(x, w)' --input-type 'x=float32[512, 512]' \\\n"
+        "      --input-type 'w=float32[512, 512]' --machines 4\n"
+        "Ctrl-C ends the search with what there is then, and exit status 130.\n");
+    return {command, &options->common, [options] { return optimise_program(*options); }};
+}
+
 }  // namespace
 
 std::vector<Command> program_commands(CLI::App& app) {
-    return {add_run(app), add_compare(app), add_grad(app), add_compile(app)};
+    return {add_run(app), add_compare(app), add_grad(app), add_compile(app), add_optimise(app)};
 }
 
 }  // namespace heddle::cli

@@ -17,20 +17,27 @@ void write_all(int descriptor, const std::string& text) {
 
 }  // namespace
 
-void ProgressLine::draw(const State& state) {
+bool StatusLine::is_due() {
     const auto now = Clock::now();
-    if (now - began_ < patience_ || (shown_ && now - drawn_ < between_lines)) return;
+    if (now - began_ < patience_ || (shown_ && now - drawn_ < between_lines)) return false;
     drawn_ = now;
     shown_ = true;
-    const std::string count =
-        state.total > 1 ? fmt::format(", {} of {} {}", state.done, state.total, unit(state.stage)) : "";
-    write_all(descriptor_, fmt::format("{}compiling: {}{} ({:.1f} s)", empty_line, name(state.stage), count,
-                                       std::chrono::duration<double>(now - began_).count()));
+    return true;
 }
 
-void ProgressLine::finished() {
+void StatusLine::write(const std::string& text) { write_all(descriptor_, empty_line + text); }
+
+void StatusLine::clear() {
     if (shown_) write_all(descriptor_, empty_line);
     shown_ = false;
+}
+
+void ProgressLine::draw(const State& state) {
+    line_.show([&](double seconds) {
+        const std::string count =
+            state.total > 1 ? fmt::format(", {} of {} {}", state.done, state.total, unit(state.stage)) : "";
+        return fmt::format("compiling: {}{} ({:.1f} s)", name(state.stage), count, seconds);
+    });
 }
 
 std::unique_ptr<Progress> progress_on_terminal() {

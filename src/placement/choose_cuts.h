@@ -5,25 +5,9 @@
 #include <vector>
 
 #include "placement/cut_costs.h"
+#include "placement/said_cuts.h"
 
 namespace heddle::placement {
-
-// That one dimension of the mesh cuts this axis of an operation.
-struct SaidCut {
-    // An empty operation: all that have the axis. An axis has a name, or goes along a dimension of this name ("batch");
-    // an empty one: it cuts none.
-    std::string operation, axis;
-    size_t dimension = 0;
-};
-
-struct SaidCuts {
-    Mesh mesh;
-    std::vector<SaidCut> cuts;
-};
-// Texts of commands: "in_row=2,y.k=4" is a mesh of 2 by 4 whose dimensions cut `in_row` of all operations that have it
-// and `k` of the operation y, "4" a mesh without a word on cuts. Each speaks of the dimensions of one mesh, which all of
-// them must agree in. Codes placement.cut_syntax, placement.cut_mesh.
-Result<SaidCuts> parse_cuts(const std::vector<std::string>& texts);
 
 // How a graph is cut, and what that costs by the model.
 struct Cutting {
@@ -35,9 +19,8 @@ struct Cutting {
     int64_t bytes = 0;
 };
 
-// Cuts that are said hold; others are those that cost least, one operation after another. Each of `readers` gets all
-// outputs. Codes: placement.cut_name (no operation has the axis that is said), those of sharding::boxes_by and
-// sharding::place.
+// Cuts that are said hold; with them others cost least (cut_search.h), in modelled seconds. Each of `readers` gets all
+// outputs. Codes: those of cut_table and sharding::place.
 Result<Cutting> choose_cuts(const Graph& graph, const SaidCuts& said, const System& system,
                             const std::vector<sharding::PlaceId>& readers);
 

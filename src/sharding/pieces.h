@@ -26,12 +26,15 @@ class Pieces {
 public:
     void add(TensorId tensor, Piece piece) { pieces_[tensor].push_back(std::move(piece)); }
 
+    // In the order in which they were added.
+    const std::vector<Piece>& all(TensorId tensor) const;
     // What the place has that holds the box; null: nothing does.
     const Piece* holding(TensorId tensor, const Box& box, PlaceId place) const;
     // That holds nothing but the box.
     const Piece* exactly(TensorId tensor, const Box& box, PlaceId place) const;
 
-    // Pieces, and which part of each, that make the box up: of what the place has first, then of the nearest places.
+    // Pieces, and which part of each, that make the box up: of what the place has first, then of the nearest places,
+    // of two that are as near of the first: in which order pieces came to be makes no difference to what is sent.
     // An empty box is a part of one piece.
     std::vector<std::pair<Piece, Box>> sources(TensorId tensor, const Box& box, PlaceId place) const;
 

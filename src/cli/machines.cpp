@@ -1,0 +1,95 @@
+#include "cli/machines.h"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "cli/support.h"
+#include "devices/places.h"
+#include "placement/parts.h"
+#include "placement/places.h"
+
+namespace heddle::cli {
+namespace {
+
+std::optional<int64_t> number_in(const std::string& text) {
+    int64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc() || rest != end) return std::nullopt;
+    return number;
+}
+
+Diagnostic refused(const std::string& text, std::string expected, std::string found) {
+    return {.code = "cli.machines",
+            .summary = fmt::format("a program cannot be cut over the machines '{}'", text),
+            .expected = std::move(expected),
+            .found = std::move(found),
+            .params = {{"machines", text}}};
+}
+
+// One of so many places that share a machine.
+Target share_of(Target target, int64_t places) {
+    const int cores = std::max(1, target.cores / static_cast<int>(places));
+    target.operations *= static_cast<double>(target.cores) / static_cast<double>(cores * places);
+    target.bandwidth /= static_cast<double>(places);
+    target.cores = cores;
+    return target;
+}
+
+placement::Machines on_this_machine(int64_t places) {
+    const Target target = this_machine();
+    return {places, [target](int64_t count) {
+                return placement::system_of_processes(share_of(target, count), static_cast<int32_t>(count),
+                                                      devices::memory_link_bandwidth, devices::memory_link_latency);
+            }};
+}
+
+// Of the first so many places: the slowest link between two of them stands for all, which wait for it.
+placement::System first_places(const placement::Places& places, int64_t count) {
+    double bandwidth = 0, latency = 0;
+    for (size_t from = 0; from < static_cast<size_t>(count); from++) {
+        for (size_t to = 0; to < static_cast<size_t>(count); to++) {
+            if (from == to) continue;
+            const placement::PlaceLink link = places.link(from, to);
+            bandwidth = bandwidth > 0 ? std::min(bandwidth, link.bandwidth) : link.bandwidth;
+            latency = std::max(latency, link.latency);
+        }
+    }
+    return placement::system_of_processes(*places.groups().front().target, static_cast<int32_t>(count), bandwidth, latency);
+}
+
+Result<placement::Machines> of_target(const std::string& text) {
+    auto target = open_system(text);
+    if (!target) return fail(std::move(target.error()));
+    auto made = placement::places_of(*target);
+    if (!made) return fail(std::move(made.error()));
+    const auto places = std::make_shared<const placement::Places>(std::move(*made));
+    if (places->size() > static_cast<size_t>(most_machines))
+        return fail(refused(text, fmt::format("at most {} places", most_machines), std::to_string(places->size())));
+    const auto& groups = places->groups();
+    for (const placement::PlaceGroup& group : groups) {
+        const Target &first = *groups.front().target, &other = *group.target;
+        if (first.kind != other.kind || first.operations * first.cores != other.operations * other.cores ||
+            first.bandwidth != other.bandwidth)
+            return fail(refused(text, "places that are alike: parts are of equal size",
+                                fmt::format("'{}' and '{}'", groups.front().device, group.device)));
+    }
+    return placement::Machines{static_cast<int64_t>(places->size()),
+                               [places](int64_t count) { return first_places(*places, count); }};
+}
+
+}  // namespace
+
+Result<placement::Machines> open_machines(const std::string& text) {
+    const auto number = number_in(text);
+    if (!number) return of_target(text);
+    if (*number < 1 || *number > most_machines)
+        return fail(refused(text, fmt::format("from 1 to {} places of this machine, or a target", most_machines), text));
+    return on_this_machine(*number);
+}
+
+}  // namespace heddle::cli

@@ -1,0 +1,18 @@
+// --machines: the places that a program is cut over.
+#pragma once
+
+#include <string>
+
+#include "placement/cut_front.h"
+
+namespace heddle::cli {
+
+// More are refused: each place has parts of every operation.
+inline constexpr int64_t most_machines = 64;
+
+// A number: so many places on this machine, which share its cores and its memory's bandwidth. Else a target, by tag or file:
+// its places
+// (placement/places.h). Codes cli.machines, those of open_system and placement::places_of.
+Result<placement::Machines> open_machines(const std::string& text);
+
+}  // namespace heddle::cli

@@ -1,0 +1,91 @@
+// heddle optimise: what it prints and writes, what it refuses, and that it can be ended.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "command_test.h"
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json;
+
+class OptimiseCommand : public CommandTest {
+protected:
+    CommandOutcome optimise(std::vector<std::string> more) const {
+        std::vector<std::string> words = {"optimise", "--call", "h = matmul(x, w); y = relu(h)", "--input-type",
+                                          "x=float32[512, 256]", "--input-type", "w=float32[256, 512]"};
+        words.insert(words.end(), more.begin(), more.end());
+        return heddle(words);
+    }
+};
+
+TEST_F(OptimiseCommand, prints_the_same_front_for_the_same_seed) {
+    const auto first = optimise({"--machines", "4", "--format", "json", "--seed", "3"});
+    ASSERT_EQ(first.status, 0) << first.errors;
+    const auto second = optimise({"--machines", "4", "--format", "json", "--seed", "3", "--threads", "1"});
+    const Json one = Json::parse(first.output), two = Json::parse(second.output);
+    EXPECT_EQ(one["front"], two["front"]);
+    ASSERT_GE(one["front"].size(), 2u);
+    EXPECT_FALSE(one["interrupted"].get<bool>());
+    const auto seconds = [](const Json& way) { return way["seconds"].get<double>(); };
+    for (size_t i = 1; i < one["front"].size(); i++) EXPECT_GE(seconds(one["front"][i]), seconds(one["front"][i - 1]));
+    EXPECT_EQ(one["front"][0]["cuts"].size(), 2u);
+}
+
+TEST_F(OptimiseCommand, what_it_writes_is_what_run_takes) {
+    const auto outcome = optimise({"--machines", "4", "--svg", path("front.svg"), "-o", path("cuts.json")});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_NE(outcome.output.find("cut along"), std::string::npos) << outcome.output;
+    EXPECT_NE(read("front.svg").find("<svg"), std::string::npos);
+    const std::vector<std::string> words = {"run", "--call", "h = matmul(x, w); y = relu(h)", "--input-type", "x=float32[512, 256]",
+                                            "--input-type", "w=float32[256, 512]", "--random", "1", "--no-cache"};
+    std::vector<std::string> cut = words;
+    cut.insert(cut.end(), {"--shard", path("cuts.json")});
+    const auto run = heddle(cut);
+    ASSERT_EQ(run.status, 0) << run.errors;
+    const auto whole = heddle(words);
+    EXPECT_EQ(run.output.substr(0, run.output.find("\nload")).find("y: float32[512, 512]"), 0u) << run.output;
+    EXPECT_EQ(whole.status, 0);
+}
+
+TEST_F(OptimiseCommand, limits_hold) {
+    const auto few = optimise({"--machines", "4", "--limit", "places=2", "--format", "json"});
+    ASSERT_EQ(few.status, 0) << few.errors;
+    for (const Json& way : Json::parse(few.output)["front"]) EXPECT_LE(way["places"].get<int>(), 2);
+    const auto none = optimise({"--machines", "4", "--limit", "memory=10"});
+    EXPECT_EQ(none.status, 1);
+    EXPECT_NE(none.errors.find("cli.limit_unmet"), std::string::npos) << none.errors;
+    for (const char* limit : {"memory", "memory=", "memory=x", "size=1", "memory=1 ", "memory=nan", "memory=-1"}) {
+        const auto wrong = optimise({"--machines", "4", "--limit", limit});
+        EXPECT_EQ(wrong.status, 1) << limit;
+        EXPECT_NE(wrong.errors.find("cli.limit]"), std::string::npos) << wrong.errors;
+    }
+}
+
+TEST_F(OptimiseCommand, machines_are_refused_that_cannot_be_used) {
+    for (const char* machines : {"0", "-1", "65", "99999999999999999999"})
+        EXPECT_EQ(optimise({"--machines", machines}).status, 1) << machines;
+    EXPECT_NE(optimise({"--machines", "65"}).errors.find("cli.machines"), std::string::npos);
+    const std::string cluster = write("cluster.json", R"({"machines": {
+        "a": {"target": {"devices": {"cpu0": {"target": {"kind": "cpu"}}}}},
+        "b": {"target": {"devices": {"cpu0": {"target": {"kind": "cpu", "bandwidth": 1e9}}}}}},
+        "links": [{"from": "a/cpu0", "to": "b/cpu0", "bandwidth": 1e9, "latency": 1e-5}]})");
+    const auto unlike = optimise({"--machines", cluster});
+    EXPECT_EQ(unlike.status, 1) << unlike.output;
+}
+
+TEST_F(OptimiseCommand, rules_take_part) {
+    const auto outcome = optimise({"--machines", "2", "--rule", "split_inner(chunk: 128)"});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_EQ(outcome.output.find("rewritten by split_inner 1 time"), 0u) << outcome.output;
+}
+
+TEST_F(OptimiseCommand, after_its_time_there_is_a_way_still) {
+    const auto outcome = optimise({"--machines", "16", "--time", "0.001", "--format", "json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_GE(Json::parse(outcome.output)["front"].size(), 1u);
+}
+
+}  // namespace
+}  // namespace heddle
