@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "cli/support.h"
-#include "devices/places.h"
 #include "placement/parts.h"
 #include "placement/places.h"
 
@@ -31,35 +30,12 @@ Diagnostic refused(const std::string& text, std::string expected, std::string fo
             .params = {{"machines", text}}};
 }
 
-// One of so many places that share a machine.
-Target share_of(Target target, int64_t places) {
-    const int cores = std::max(1, target.cores / static_cast<int>(places));
-    target.operations *= static_cast<double>(target.cores) / static_cast<double>(cores * places);
-    target.bandwidth /= static_cast<double>(places);
-    target.cores = cores;
-    return target;
-}
-
-placement::Machines on_this_machine(int64_t places) {
+// Of each number of places up to this one there is a system, if there is one of this one.
+Result<placement::Machines> on_this_machine(int64_t places) {
     const Target target = this_machine();
-    return {places, [target](int64_t count) {
-                return placement::system_of_processes(share_of(target, count), static_cast<int32_t>(count),
-                                                      devices::memory_link_bandwidth, devices::memory_link_latency);
-            }};
-}
-
-// Of the first so many places: the slowest link between two of them stands for all, which wait for it.
-placement::System first_places(const placement::Places& places, int64_t count) {
-    double bandwidth = 0, latency = 0;
-    for (size_t from = 0; from < static_cast<size_t>(count); from++) {
-        for (size_t to = 0; to < static_cast<size_t>(count); to++) {
-            if (from == to) continue;
-            const placement::PlaceLink link = places.link(from, to);
-            bandwidth = bandwidth > 0 ? std::min(bandwidth, link.bandwidth) : link.bandwidth;
-            latency = std::max(latency, link.latency);
-        }
-    }
-    return placement::system_of_processes(*places.groups().front().target, static_cast<int32_t>(count), bandwidth, latency);
+    const auto system = [target](int64_t count) { return placement::system_of_processes(target, static_cast<int32_t>(count)); };
+    if (auto most = system(places); !most) return fail(std::move(most.error()));
+    return placement::Machines{places, [system](int64_t count) { return system(count).value(); }};
 }
 
 Result<placement::Machines> of_target(const std::string& text) {
@@ -79,7 +55,9 @@ Result<placement::Machines> of_target(const std::string& text) {
                                 fmt::format("'{}' and '{}'", groups.front().device, group.device)));
     }
     return placement::Machines{static_cast<int64_t>(places->size()),
-                               [places](int64_t count) { return first_places(*places, count); }};
+                               [places](int64_t count) {
+                                   return placement::system_of_processes(*places, static_cast<size_t>(count));
+                               }};
 }
 
 }  // namespace

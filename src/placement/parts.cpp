@@ -8,9 +8,9 @@
 
 namespace heddle::placement {
 
-System system_of_processes(const Places& places) {
-    System system{.name = fmt::format("{} processes", places.size())};
-    for (size_t p = 0; p < places.size(); p++) {
+System system_of_processes(const Places& places, size_t count) {
+    System system{.name = fmt::format("{} processes", count)};
+    for (size_t p = 0; p < count; p++) {
         const Place place = places.at(p);
         const auto process = static_cast<int32_t>(p);
         system.devices.push_back(
@@ -21,7 +21,7 @@ System system_of_processes(const Places& places) {
                                    .scope = "global",
                                    .bytes = place.memory_bytes,
                                    .process = process});
-        for (size_t q = 0; q < places.size(); q++) {
+        for (size_t q = 0; q < count; q++) {
             if (q == p) continue;
             const PlaceLink link = places.link(p, q);
             system.links.push_back({MemoryId(p), MemoryId(q), link.bandwidth, link.latency});
@@ -36,7 +36,7 @@ Result<System> system_of_processes(const Target& cpu, int32_t processes) {
     if (!cluster) return fail(cluster.error());
     const auto places = places_of(*cluster);
     if (!places) return fail(places.error());
-    return system_of_processes(*places);
+    return system_of_processes(*places, places->size());
 }
 
 Placement placement_of(const sharding::PlacedGraph& parts, const System& system,

@@ -7,8 +7,8 @@
 
 namespace heddle::placement {
 
-// A process on each place, with a memory of its own, and a link between each two.
-System system_of_processes(const Places& places);
+// A process on each of the first so many places, with a memory of its own, and a link between each two.
+System system_of_processes(const Places& places, size_t count);
 // So many processes of one machine (target/processes.h). Codes: those of as_processes.
 Result<System> system_of_processes(const Target& cpu, int32_t processes);
 
