@@ -31,7 +31,8 @@ Diagnostic other_program(const std::string& what, const std::map<Bytes, std::vec
     std::string found;
     for (const auto& [digest, ranks] : ranks_of) {
         if (!is_most || digest != most->first) others.insert(others.end(), ranks.begin(), ranks.end());
-        if (ranks_of.size() <= 8) found += fmt::format("{}{} at {}", found.empty() ? "" : "; ", text_of(digest), names(ranks));
+        if (ranks_of.size() > 8) continue;
+        found += fmt::format("{}{} at {}", found.empty() ? "" : "; ", text_of(digest), names(ranks));
     }
     std::ranges::sort(others);
     return {.code = "transport.other_program",

@@ -160,7 +160,8 @@ private:
     bool move(std::unique_lock<std::mutex>& lock, const Side& wanted, int from, int to) {
         Way& way = shared_->way(from, to);
         while (wanted.state == Side::open && !way.messages.empty() && !way.places.empty()) {
-            const std::shared_ptr<Side> message = std::move(way.messages.front()), place = std::move(way.places.front());
+            const std::shared_ptr<Side> message = std::move(way.messages.front());
+            const std::shared_ptr<Side> place = std::move(way.places.front());
             way.messages.pop_front();
             way.places.pop_front();
             message->other_bytes = place->bytes;

@@ -66,10 +66,12 @@ public:
         bool clean = !error_ && std::ranges::all_of(peers_, [](const MpiPeer& peer) { return peer.sends.empty(); });
         if (clean) {
             for (int other = 0; other < size(); other++) {
-                if (is_peer(other)) tell(other, {.kind = Word::end, .number = sent()[static_cast<size_t>(other)].messages});
+                const int64_t messages = sent()[static_cast<size_t>(other)].messages;
+                if (is_peer(other)) tell(other, {.kind = Word::end, .number = messages});
             }
             for (int other = 0; other < size() && clean; other++) {
-                if (is_peer(other)) clean = wait(lock, other, [&] { return peer(other).ended.has_value(); }).has_value();
+                const auto has_ended = [&] { return peer(other).ended.has_value(); };
+                if (is_peer(other)) clean = wait(lock, other, has_ended).has_value();
             }
         }
         clean = clean && drain(lock);
@@ -273,8 +275,10 @@ private:
     // Nothing more comes from there, and nothing is taken.
     bool has_left(int other) {
         const MpiPeer& left = peer(other);
-        if (!left.ended || (left.sends.empty() && left.came < left.sent)) return false;
-        return left.sends.empty() || Clock::now() - *left.ended > std::min(timeout_ / 4, std::chrono::milliseconds(1000));
+        const bool more_comes = left.came < left.sent && left.arrived < left.places.size();
+        if (!left.ended || more_comes) return false;
+        const auto grace = std::min(timeout_ / 4, std::chrono::milliseconds(1000));  // of what it has taken
+        return left.sends.empty() || Clock::now() - *left.ended > grace;
     }
 
     // Asks `other`, who that waits for, and so on.
@@ -366,7 +370,7 @@ private:
     // Others may need this core, but MPI moves nothing while nobody calls it.
     std::chrono::microseconds time_to_pause(Clock::duration waited) const {
         using std::chrono::microseconds;
-        const bool receives = std::ranges::any_of(peers_, [](const MpiPeer& each) { return each.receiving != nullptr; });
+        const bool receives = std::ranges::any_of(peers_, [](const MpiPeer& each) { return each.receiving; });
         const auto time = std::chrono::duration_cast<microseconds>(waited) / 8;
         if (receives || time < microseconds(25)) return microseconds(0);
         return std::min(time, microseconds(300));

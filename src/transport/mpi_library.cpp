@@ -13,8 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* how_to_build =
-    "compile share/heddle/mpi/mpi_plugin.c against your MPI: mpicc -shared -fPIC -O2 -o libheddle_mpi.so mpi_plugin.c, and "
-    "name the file as the library of MPI";
+    "compile share/heddle/mpi/mpi_plugin.c against your MPI: mpicc -shared -fPIC -O2 -o libheddle_mpi.so mpi_plugin.c, "
+    "and name the file as the library of MPI";
 
 // Beside the program or library that this code is part of, and where they are installed.
 std::vector<fs::path> folders() {
@@ -25,7 +25,8 @@ std::vector<fs::path> folders() {
     if (::dladdr(&own_file, &found) != 0 && found.dli_fname) own = fs::canonical(found.dli_fname, problem);
     if (own.empty()) own = fs::read_symlink("/proc/self/exe", problem);
     const fs::path folder = own.parent_path(), root = folder.parent_path();
-    return {folder, folder / "heddle", root / "lib/heddle", root / "lib64/heddle", root / "lib" / HEDDLE_ARCHITECTURE / "heddle"};
+    return {folder, folder / "heddle", root / "lib/heddle", root / "lib64/heddle",
+            root / "lib" / HEDDLE_ARCHITECTURE / "heddle"};
 }
 
 std::vector<std::string> candidates(const std::optional<LaunchedRanks>& launched) {
@@ -33,7 +34,8 @@ std::vector<std::string> candidates(const std::optional<LaunchedRanks>& launched
     if (launched && !launched->library.empty()) names = {launched->library};
     std::vector<std::string> files;
     for (const fs::path& folder : folders()) {
-        for (const std::string& name : names) files.push_back((folder / fmt::format("libheddle_mpi_{}.so", name)).string());
+        for (const std::string& name : names)
+            files.push_back((folder / fmt::format("libheddle_mpi_{}.so", name)).string());
     }
     return files;
 }

@@ -64,7 +64,9 @@ Address address_of(const Host& host) {
 
 std::string name_of(const Host& host) { return fmt::format("{}:{}", host.address, host.port); }
 
-Descriptor new_socket(int family) { return Descriptor(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
+Descriptor new_socket(int family) {
+    return Descriptor(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
 
 void set(const Descriptor& socket, int level, int option) {
     const int on = 1;
@@ -259,7 +261,8 @@ private:
         for (int peer = 0; peer < static_cast<int>(hosts_.size()); peer++) {
             if (peer != rank_ && !made_[static_cast<size_t>(peer)].open()) who.push_back(peer);
         }
-        const std::string names = fmt::format("{}", fmt::join(std::span(who).first(std::min<size_t>(who.size(), 10)), ", "));
+        const std::span some = std::span(who).first(std::min<size_t>(who.size(), 10));
+        const std::string names = fmt::format("{}", fmt::join(some, ", "));
         return {.code = "transport.unreachable",
                 .summary = fmt::format("there is no connection with process {} in time", names),
                 .place = hosts_[static_cast<size_t>(who.front())].place,

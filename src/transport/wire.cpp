@@ -34,7 +34,8 @@ void Wire::expect(Parts parts) {
     untold_bytes_ += weight(message.place->bytes());
     // Who sends small messages needs to hear of places before what it may send without is used up.
     const bool is_announced = message.fits() && !message.is_early;
-    if (is_announced || message.place->bytes() > small_bytes || untold_bytes_ > most_early_bytes / 4) places_to_tell_ = true;
+    if (is_announced || message.place->bytes() > small_bytes || untold_bytes_ > most_early_bytes / 4)
+        places_to_tell_ = true;
 }
 
 bool Wire::is_there() const {
@@ -57,7 +58,8 @@ void Wire::withdraw() {
         while (rest_.payload > 0) {
             list.clear();
             const size_t bytes = out_.front().next(rest_.payload, list);
-            for (std::span<std::byte> part : list) rest_.words.append(reinterpret_cast<char*>(part.data()), part.size());
+            for (std::span<std::byte> part : list)
+                rest_.words.append(reinterpret_cast<char*>(part.data()), part.size());
             out_.front().advance(bytes);
             rest_.payload -= bytes;
         }
@@ -155,7 +157,8 @@ bool Wire::write_frame() {
             if (errno != EAGAIN && errno != EWOULDBLOCK) broken_writing_ = std::strerror(errno);
             return false;
         }
-        const size_t of_words = std::min(words, static_cast<size_t>(written)), of_payload = static_cast<size_t>(written) - of_words;
+        const size_t of_words = std::min(words, static_cast<size_t>(written));
+        const size_t of_payload = static_cast<size_t>(written) - of_words;
         rest_.done += of_words;
         if (of_payload > 0) {
             out_.front().advance(of_payload);
@@ -279,8 +282,8 @@ void Wire::use_message_header() {
     if (arrived_ == coming_.size()) coming_.emplace_back();
     Coming& now = coming_[arrived_];
     if (now.total < 0) now.total = static_cast<int64_t>(header.total);
-    if (now.total != static_cast<int64_t>(header.total) || static_cast<int64_t>(payload_left_) > now.total - now.received)
-        return broke(not_expected);
+    const auto total = static_cast<int64_t>(header.total), payload = static_cast<int64_t>(payload_left_);
+    if (now.total != total || payload > now.total - now.received) return broke(not_expected);
     if (now.total > 0 && payload_left_ == 0) return note_announced(now);
     note_begun(now);
 }

@@ -1,5 +1,7 @@
-// One process of several, for processes.py: rank tcp MILLISECONDS SCENARIO HOSTS RANK, or rank mpi MILLISECONDS SCENARIO LIBRARY.
-// rank threads MILLISECONDS SCENARIO: two threads of this process. It prints "ok", or the code of an error, the rank that it names, and its text; then it exits with 1.
+// One process of several, for processes.py:
+//   rank tcp MILLISECONDS SCENARIO HOSTS RANK, or rank mpi MILLISECONDS SCENARIO LIBRARY, or, for two threads of a process,
+//   rank threads MILLISECONDS SCENARIO
+// It prints "ok", or the code of an error, the rank that it names, and its text; then it exits with 1.
 #include <unistd.h>
 
 #include <cstdio>
@@ -138,7 +140,8 @@ Result<void> measure(Transport& end) {
         }
         const double time = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / times / 2;
         if (end.rank() == 0)
-            say(end, fmt::format("{} bytes: {:.1f} us, {:.2f} GB/s", bytes, time * 1e6, static_cast<double>(bytes) / time / 1e9));
+            say(end, fmt::format("{} bytes: {:.1f} us, {:.2f} GB/s", bytes, time * 1e6,
+                                 static_cast<double>(bytes) / time / 1e9));
     }
     return {};
 }
