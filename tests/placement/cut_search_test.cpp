@@ -10,6 +10,7 @@
 #include "placement/choose_cuts.h"
 #include "placement/cut_front.h"
 #include "placement/parts.h"
+#include "alike_processes.h"
 
 namespace heddle::placement {
 namespace {
@@ -49,7 +50,7 @@ public:
         Target device;
         device.operations = power(8, 11);
         device.launch_seconds = power(-7, -5);
-        return system_of_processes(device, static_cast<int32_t>(places), power(8, 11), power(-7, -4));
+        return alike_processes(device, static_cast<int32_t>(places), power(8, 11), power(-7, -4));
     }
 
     int pick(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
@@ -136,7 +137,7 @@ std::string axis_of(const Graph& graph, const Cutting& cutting, const std::strin
 }
 
 Cutting chosen(const Graph& graph, int32_t places, double bandwidth, double latency) {
-    auto cutting = choose_cuts(graph, {{places}, {}}, system_of_processes(Target{}, places, bandwidth, latency), {PlaceId(0)});
+    auto cutting = choose_cuts(graph, {{places}, {}}, alike_processes(Target{}, places, bandwidth, latency), {PlaceId(0)});
     EXPECT_TRUE(cutting) << render(cutting.error());
     for (size_t o = 0; cutting && o < graph.operations.size(); o++)
         fmt::print("{}: {}\n", graph.operations[o].name, cutting->axes[o].front());
@@ -188,7 +189,7 @@ TEST(CutSearch, FindsTheBatchOfConvolutions) {
 TEST(CutFront, IsTheSameForOneSeedAndHasNoWayThatAnotherCovers) {
     RandomPrograms random(3);
     const Graph graph = random.graph(8);
-    const Machines machines{4, [](int64_t count) { return system_of_processes(Target{}, static_cast<int32_t>(count), 1e10, 1e-6); }};
+    const Machines machines{4, [](int64_t count) { return alike_processes(Target{}, static_cast<int32_t>(count), 1e10, 1e-6); }};
     ThreadPool pool(2);
     const auto first = search_front(graph, machines, {PlaceId(0)}, {.pool = &pool});
     const auto second = search_front(graph, machines, {PlaceId(0)}, {});
@@ -210,7 +211,7 @@ TEST(CutFiles, AreReadAsTheyAreWritten) {
     ASSERT_EQ(said->cuts.size(), 4u);
     EXPECT_EQ(said->cuts[0].axis, "in_row");
     EXPECT_EQ(said->cuts[1].axis, "");
-    const auto cutting = choose_cuts(graph, *said, system_of_processes(Target{}, 4, 1e10, 1e-6), {PlaceId(0)});
+    const auto cutting = choose_cuts(graph, *said, alike_processes(Target{}, 4, 1e10, 1e-6), {PlaceId(0)});
     ASSERT_TRUE(cutting) << render(cutting.error());
     EXPECT_EQ(cutting->axes, axes);
 }
