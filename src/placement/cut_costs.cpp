@@ -15,36 +15,50 @@ int64_t places_of(const Mesh& mesh) {
     return places;
 }
 
+namespace {
+
+// A place's coordinates in the mesh.
+std::vector<int64_t> coordinates_of(int64_t place, const Mesh& mesh) {
+    std::vector<int64_t> coordinates(mesh.size());
+    for (size_t d = mesh.size(); d-- > 0; place /= mesh[d]) coordinates[d] = place % mesh[d];
+    return coordinates;
+}
+
+}  // namespace
+
 Result<sharding::Cut> cut_by(const Operation& operation, const std::vector<sharding::Axis>& axes, const Mesh& mesh,
-                             const AxesOfMesh& cut) {
-    std::vector<std::pair<std::string, int64_t>> parts;  // by axis, in the axes' order
-    for (size_t axis = 0; axis < axes.size(); axis++) {
-        int64_t count = 1;
-        for (size_t d = 0; d < mesh.size(); d++)
-            if (cut[d] == static_cast<int32_t>(axis)) count *= mesh[d];
-        if (count > 1) parts.emplace_back(axes[axis].name, count);
-    }
-    auto boxes = sharding::boxes_by(operation, axes, parts);
+                             const AxesOfMesh& cut, const Turns& turns) {
+    // Turns are one more dimension of all, the innermost, which does not change the place.
+    Mesh counts = mesh;
+    AxesOfMesh of = cut;
+    counts.push_back(turns.axis < 0 ? 1 : turns.count);
+    of.push_back(turns.axis);
+    std::vector<int64_t> parts(axes.size(), 1);
+    for (size_t d = 0; d < counts.size(); d++)
+        if (of[d] >= 0) parts[static_cast<size_t>(of[d])] *= counts[d];
+    std::vector<std::pair<std::string, int64_t>> named;
+    for (size_t axis = 0; axis < axes.size(); axis++)
+        if (parts[axis] > 1) named.emplace_back(axes[axis].name, parts[axis]);
+    auto boxes = sharding::boxes_by(operation, axes, named);
     if (!boxes) return fail(std::move(boxes.error()));
     sharding::Cut made{.boxes = std::move(*boxes), .places = {}};
     made.places.resize(made.boxes.size());
-    for (int64_t place = 0; place < places_of(mesh); place++) {
-        // The part of each axis that this place's coordinates say, then the box of these parts.
-        std::vector<int64_t> part(axes.size(), 0), count(axes.size(), 1);
-        int64_t rest = place, inner = places_of(mesh);
-        for (size_t d = 0; d < mesh.size(); d++) {
-            inner /= mesh[d];
-            const int64_t coordinate = rest / inner;
-            rest %= inner;
-            if (cut[d] < 0) continue;
-            const auto axis = static_cast<size_t>(cut[d]);
-            part[axis] = part[axis] * mesh[d] + coordinate;
-            count[axis] *= mesh[d];
+    if (turns.axis >= 0) made.turns.resize(made.boxes.size());
+    for (int64_t number = 0; number < places_of(counts); number++) {
+        const std::vector<int64_t> at = coordinates_of(number, counts);
+        // The part of each axis that these coordinates say, then the box of these parts.
+        std::vector<int64_t> part(axes.size(), 0);
+        bool computes = true;
+        for (size_t d = 0; d < counts.size(); d++) {
+            if (of[d] >= 0) part[static_cast<size_t>(of[d])] = part[static_cast<size_t>(of[d])] * counts[d] + at[d];
+            computes = computes && (of[d] >= -1 || of[d] == only_at(static_cast<int32_t>(at[d])));
         }
+        if (!computes) continue;
         size_t box = 0;
         for (size_t axis = 0; axis < axes.size(); axis++)
-            box = box * static_cast<size_t>(count[axis]) + static_cast<size_t>(part[axis]);
-        made.places[box].push_back(PlaceId(place));
+            box = box * static_cast<size_t>(parts[axis]) + static_cast<size_t>(part[axis]);
+        made.places[box].push_back(PlaceId(number / counts.back()));
+        if (turns.axis >= 0) made.turns[box] = static_cast<int32_t>(at.back());
     }
     return made;
 }

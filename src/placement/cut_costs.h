@@ -15,12 +15,19 @@ using Mesh = std::vector<int64_t>;
 int64_t places_of(const Mesh& mesh);
 
 // For each dimension of a mesh the axis that it cuts, by its number among axes_of; -1: none, and what differs only in this
-// dimension computes the same.
+// dimension computes the same; only_at(c): none, and places of another coordinate than c compute nothing.
 using AxesOfMesh = std::vector<int32_t>;
+constexpr int32_t only_at(int32_t coordinate) { return -2 - coordinate; }
+
+// An axis whose parts, within each place's, are taken one after another (sharding::Cut::turns).
+struct Turns {
+    int32_t axis = -1;  // none: all at once
+    int64_t count = 1;
+};
 
 // Parts of ceil(extent / count) points, as boxes_by. Codes: those of boxes_by.
 Result<sharding::Cut> cut_by(const Operation& operation, const std::vector<sharding::Axis>& axes, const Mesh& mesh,
-                             const AxesOfMesh& cut);
+                             const AxesOfMesh& cut, const Turns& turns = {});
 
 // The tensors of an operation, each once: those that it reads, then those that it makes.
 std::vector<TensorId> tensors_of(const Operation& operation);

@@ -1,11 +1,17 @@
 #include "placement/cut_table.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "placement/costs.h"
 
 namespace heddle::placement {
 namespace {
@@ -34,6 +40,15 @@ const sharding::Axis* axis_called(const std::vector<sharding::Axis>& axes, const
     return along == axes.end() ? nullptr : &*along;
 }
 
+// "@2"
+std::optional<int32_t> coordinate_in(const std::string& text) {
+    int32_t coordinate = 0;
+    if (!text.starts_with("@")) return std::nullopt;
+    const auto [rest, error] = std::from_chars(text.data() + 1, text.data() + text.size(), coordinate);
+    if (error != std::errc() || rest != text.data() + text.size() || coordinate < 0) return std::nullopt;
+    return coordinate;
+}
+
 std::vector<AxesOfMesh> combinations(const std::vector<std::vector<int32_t>>& choices) {
     std::vector<AxesOfMesh> all(1);
     for (const auto& own : choices) {
@@ -52,15 +67,20 @@ std::vector<AxesOfMesh> combinations(const std::vector<std::vector<int32_t>>& ch
 class TableMaker {
 public:
     TableMaker(const Graph& graph, const OperationKinds& kinds, const SaidCuts& said, const System& system)
-        : graph_(graph), kinds_(kinds), said_(said), system_(system), links_(link_figures(system)) {}
+        : graph_(graph), kinds_(kinds), said_(said), system_(system), links_(link_figures(system)) {
+        find_stages();
+    }
 
     Result<CutTable> make(ThreadPool* pool) {
         std::vector<std::vector<AxesOfMesh>> of_operation;
         for (size_t o = 0; o < graph_.operations.size(); o++) {
             auto lists = lists_for(OperationId(o));
             if (!lists) return fail(std::move(lists.error()));
+            const auto turns = turns_for(OperationId(o));
+            if (!turns) return fail(turns.error());
+            turns_.push_back(*turns);
             of_operation.push_back(candidates(OperationId(o), *lists));
-            for (const AxesOfMesh& axes : of_operation.back()) want(kinds_.of[o], axes);
+            for (const AxesOfMesh& axes : of_operation.back()) want(kinds_.of[o], axes, *turns);
         }
         if (auto used = check_used(); !used) return fail(std::move(used.error()));
         const auto work = [&](int, int64_t begin, int64_t end) {
@@ -74,11 +94,43 @@ public:
     }
 
 private:
+    using Key = std::tuple<int32_t, AxesOfMesh, int32_t, int64_t>;  // kind, cut, and turns: their axis and count
     struct Wanted {
         int32_t kind;
         AxesOfMesh axes;
+        Turns turns;
         Result<CutChoice> made = CutChoice{};
     };
+
+    // Operations in their order, divided where as much is computed before as behind.
+    void find_stages() {
+        if (std::ranges::count(said_.stages, true) == 0) return;
+        std::vector<double> until;
+        double all = 0;
+        for (const OperationWork& work : work_of(graph_)) until.push_back(all += seconds(work, *system_.devices[0].target));
+        for (size_t d = 0; d < said_.mesh.size(); d++) {
+            auto& own = stages_.emplace_back();
+            for (double seconds : until) {
+                const double share = std::ceil(seconds / all * static_cast<double>(said_.mesh[d])) - 1;
+                own.push_back(static_cast<int32_t>(std::clamp(share, 0.0, static_cast<double>(said_.mesh[d] - 1))));
+            }
+        }
+    }
+
+    // None where the operation has not the axis.
+    Result<Turns> turns_for(OperationId id) {
+        const auto& axes = kinds_.kind(id).axes;
+        Turns turns;
+        for (const SaidTurns& said : said_.turns) {
+            if (!said.operation.empty() && said.operation != graph_.operation(id).name) continue;
+            const sharding::Axis* axis = axis_called(axes, said.axis);
+            if (!axis) continue;
+            turned_.insert(&said);
+            if (axis->refusal) return fail(*axis->refusal);
+            turns = {static_cast<int32_t>(axis - axes.data()), said.count};
+        }
+        return turns;
+    }
 
     // For each dimension of the mesh the axes to choose among.
     Result<std::vector<std::vector<int32_t>>> lists_for(OperationId id) {
@@ -86,12 +138,18 @@ private:
         const auto& axes = kinds_.kind(id).axes;
         std::vector<std::vector<int32_t>> list(said_.mesh.size());
         for (size_t d = 0; d < said_.mesh.size(); d++) {
+            if (!said_.stages.empty() && said_.stages[d]) list[d] = {only_at(stages_[d][id])};
             for (const SaidCut& cut : said_.cuts) {
                 if (cut.dimension != d) continue;
                 if (!cut.operation.empty() && cut.operation != operation.name) continue;
                 if (cut.axis.empty()) {
                     used_.insert(&cut);
                     list[d] = {-1};
+                    continue;
+                }
+                if (const auto coordinate = coordinate_in(cut.axis); coordinate && *coordinate < said_.mesh[d]) {
+                    used_.insert(&cut);
+                    list[d] = {only_at(*coordinate)};
                     continue;
                 }
                 const sharding::Axis* axis = axis_called(axes, cut.axis);
@@ -128,13 +186,14 @@ private:
         return all;
     }
 
-    void want(int32_t kind, const AxesOfMesh& axes) {
-        if (known_.try_emplace({kind, axes}, wanted_.size()).second) wanted_.push_back({kind, axes});
+    void want(int32_t kind, const AxesOfMesh& axes, const Turns& turns) {
+        if (known_.try_emplace({kind, axes, turns.axis, turns.count}, wanted_.size()).second)
+            wanted_.push_back({kind, axes, turns});
     }
 
     void compute(Wanted& wanted) const {
         const OperationKind& kind = kinds_.kinds[static_cast<size_t>(wanted.kind)];
-        auto cut = cut_by(graph_.operation(kind.first), kind.axes, said_.mesh, wanted.axes);
+        auto cut = cut_by(graph_.operation(kind.first), kind.axes, said_.mesh, wanted.axes, wanted.turns);
         if (!cut) {
             wanted.made = fail(std::move(cut.error()));
             return;
@@ -154,14 +213,15 @@ private:
     Result<CutTable> table(const std::vector<std::vector<AxesOfMesh>>& of_operation) {
         CutTable table;
         table.of_kind.resize(kinds_.kinds.size());
-        std::map<std::pair<int32_t, AxesOfMesh>, const CutChoice*> made;
+        std::map<Key, const CutChoice*> made;
         for (size_t o = 0; o < of_operation.size(); o++) {
             auto& own = table.choices.emplace_back();
             const Diagnostics* problem = nullptr;
             for (const AxesOfMesh& axes : of_operation[o]) {
                 const int32_t kind = kinds_.of[o];
-                Wanted& wanted = wanted_[known_.at({kind, axes})];
-                const auto [known, fresh] = made.try_emplace({kind, axes}, nullptr);
+                const Key key{kind, axes, turns_[o].axis, turns_[o].count};
+                Wanted& wanted = wanted_[known_.at(key)];
+                const auto [known, fresh] = made.try_emplace(key, nullptr);
                 if (fresh && wanted.made)
                     known->second = &table.of_kind[static_cast<size_t>(kind)].emplace_back(std::move(*wanted.made));
                 if (known->second)
@@ -177,6 +237,8 @@ private:
     Result<void> check_used() const {
         Diagnostics problems;
         std::set<std::string> told;
+        for (const SaidTurns& turns : said_.turns)
+            if (!turned_.contains(&turns)) problems.push_back(unused({turns.operation, turns.axis}));
         for (const SaidCut& cut : said_.cuts) {
             if (used_.contains(&cut)) continue;
             Diagnostic problem = unused(cut);
@@ -214,7 +276,10 @@ private:
     LinkFigures links_;
     std::set<const SaidCut*> used_;
     std::vector<Wanted> wanted_;
-    std::map<std::pair<int32_t, AxesOfMesh>, size_t> known_;
+    std::map<Key, size_t> known_;
+    std::vector<std::vector<int32_t>> stages_;  // by dimension and OperationId
+    std::vector<Turns> turns_;                  // by OperationId
+    std::set<const SaidTurns*> turned_;
 };
 
 }  // namespace
@@ -233,7 +298,12 @@ OperationKinds kinds_of(const Graph& graph) {
 
 std::vector<std::string> axis_names(const OperationKind& kind, const CutChoice& choice) {
     std::vector<std::string> names;
-    for (int32_t axis : choice.axes) names.push_back(axis < 0 ? "" : kind.axes[static_cast<size_t>(axis)].name);
+    for (int32_t axis : choice.axes) {
+        if (axis <= only_at(0))
+            names.push_back(fmt::format("@{}", only_at(axis)));
+        else
+            names.push_back(axis < 0 ? "" : kind.axes[static_cast<size_t>(axis)].name);
+    }
     return names;
 }
 

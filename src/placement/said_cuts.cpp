@@ -18,13 +18,21 @@ namespace {
 Diagnostic wrong_text(const std::string& text) {
     return {.code = "placement.cut_syntax",
             .summary = fmt::format("'{}' says no cut", text),
-            .expected = "AXIS=PARTS or OPERATION.AXIS=PARTS, with a comma between dimensions of the mesh",
+            .expected = "AXIS=PARTS or OPERATION.AXIS=PARTS, with a comma between dimensions of the mesh; AXIS/TURNS",
             .params = {{"text", text}}};
 }
 
 bool parse_count(const char* begin, const char* end, int64_t& count) {
     const auto [rest, error] = std::from_chars(begin, end, count);
     return error == std::errc() && rest == end && count >= 1;
+}
+
+// OPERATION.AXIS, or AXIS of all; whether it is one.
+bool parse_name(const std::string& name, std::string& operation, std::string& axis) {
+    const size_t dot = name.rfind('.');
+    operation = dot == std::string::npos ? "" : name.substr(0, dot);
+    axis = dot == std::string::npos ? name : name.substr(dot + 1);
+    return !axis.empty();
 }
 
 // A number alone: any axis.
@@ -35,12 +43,18 @@ Result<std::optional<SaidCut>> parse_cut(const std::string& text, int64_t& parts
     if (equals == std::string::npos || equals == 0) return fail(wrong_text(text));
     SaidCut cut;
     if (!parse_count(text.data() + equals + 1, end, parts)) return fail(wrong_text(text));
-    const std::string name = text.substr(0, equals);
-    const size_t dot = name.rfind('.');
-    cut.operation = dot == std::string::npos ? "" : name.substr(0, dot);
-    cut.axis = dot == std::string::npos ? name : name.substr(dot + 1);
-    if (cut.axis.empty()) return fail(wrong_text(text));
+    if (!parse_name(text.substr(0, equals), cut.operation, cut.axis)) return fail(wrong_text(text));
     return cut;
+}
+
+// "batch/8"; none: it is something else.
+std::optional<SaidTurns> parse_turns(const std::string& text) {
+    const size_t slash = text.rfind('/');
+    SaidTurns turns;
+    if (slash == std::string::npos || text.find_first_of("=,") != std::string::npos) return std::nullopt;
+    if (!parse_count(text.data() + slash + 1, text.data() + text.size(), turns.count)) return std::nullopt;
+    if (!parse_name(text.substr(0, slash), turns.operation, turns.axis)) return std::nullopt;
+    return turns;
 }
 
 // ---- files
@@ -129,19 +143,28 @@ Result<SaidCuts> parse_cuts(const std::vector<std::string>& texts) {
     }
     SaidCuts said;
     for (const std::string& text : texts) {
+        if (auto turns = parse_turns(text)) {
+            said.turns.push_back(std::move(*turns));
+            continue;
+        }
         Mesh mesh;
+        std::vector<bool> stages;
         for (size_t begin = 0; begin <= text.size();) {
             const size_t end = std::min(text.find(',', begin), text.size());
             auto cut = parse_cut(text.substr(begin, end - begin), mesh.emplace_back());
             if (!cut) return fail(std::move(cut.error()));
-            if (*cut) {
+            stages.push_back(*cut && (*cut)->operation.empty() && (*cut)->axis == "stages");
+            if (*cut && !stages.back()) {
                 (*cut)->dimension = mesh.size() - 1;
                 said.cuts.push_back(std::move(**cut));
             }
             begin = end + 1;
         }
-        if (said.mesh.empty()) said.mesh = mesh;
-        if (said.mesh == mesh) continue;
+        if (said.mesh.empty()) {
+            said.mesh = mesh;
+            said.stages = stages;
+        }
+        if (said.mesh == mesh && said.stages == stages) continue;
         return fail({.code = "placement.cut_mesh",
                      .summary = fmt::format("'{}' is of another mesh than the cuts before", text),
                      .expected = fmt::format("{} parts", fmt::join(said.mesh, ", ")),

@@ -13,17 +13,27 @@ namespace heddle::placement {
 // That one dimension of the mesh cuts this axis of an operation.
 struct SaidCut {
     // An empty operation: all that have the axis. An axis has a name, or goes along a dimension of this name ("batch");
-    // an empty one: it cuts none.
+    // "@1": none, and only places of coordinate 1 compute; an empty one: it cuts none.
     std::string operation, axis;
     size_t dimension = 0;
+};
+
+// That parts of an axis are taken one after another: "batch/8" (sharding::Cut::turns).
+struct SaidTurns {
+    std::string operation, axis;
+    int64_t count = 1;
 };
 
 struct SaidCuts {
     Mesh mesh;
     std::vector<SaidCut> cuts;
+    std::vector<SaidTurns> turns = {};
+    // Of each dimension of the mesh whether its places are the stages of a pipeline: each computes some operations after
+    // those of the one before, by modelled seconds as many as the others. Empty: of none.
+    std::vector<bool> stages = {};
 };
 // Texts of commands: "in_row=2,y.k=4" is a mesh of 2 by 4 whose dimensions cut `in_row` of all operations that have it
-// and `k` of the operation y, "4" a mesh without a word on cuts. Each speaks of the dimensions of one mesh, which all of
+// and `k` of the operation y, "4" a mesh without a word on cuts, "stages=4" a pipeline, "batch/8" eight turns. Each speaks of the dimensions of one mesh, which all of
 // them must agree in; or a file's name, "cuts.json", alone. Codes placement.cut_syntax, placement.cut_mesh, those of
 // read_file and read_cuts.
 Result<SaidCuts> parse_cuts(const std::vector<std::string>& texts);
