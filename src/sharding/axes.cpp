@@ -259,6 +259,9 @@ private:
     }
 
     std::optional<Diagnostic> refusal(const Axis& axis) const {
+        if (accesses_.exhausted())
+            return refused("sharding.reads", axis, "the body is too large for what it reads to be known",
+                           "use fewer conditions around reads");
         if (auto refusal = refusal_by_states(axis)) return refusal;
         if (auto refusal = refusal_by_conditions(axis)) return refusal;
         for (const BodyEquation& equation : body_.equations) {
