@@ -285,8 +285,8 @@ private:
             if (!conditioned_) conditioned_ = std::make_unique<ConditionedBody>(body_, extents_);
             if (!conditioned_->is_tied(conditioned_->number(id))) continue;
             return refused("sharding.condition", axis,
-                           fmt::format("where the {} along it is asked for depends on itself, and elsewhere it would read "
-                                       "outside of a tensor",
+                           fmt::format("the condition that keeps its {} from reading outside of a tensor cannot be "
+                                       "asked apart from it",
                                        name(body_.node(id).reducer)),
                            "give a value for what lies outside: X[...] ?? value");
         }

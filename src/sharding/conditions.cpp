@@ -93,8 +93,9 @@ public:
           always_(nodes.boolean(true)) {
         contains_[static_cast<size_t>(target)] = true;
         for (auto id = static_cast<size_t>(target) + 1; id < contains_.size(); ++id)
-            contains_[id] = std::ranges::any_of(nodes.node(NodeId(id)).operands,
-                                                [&](NodeId operand) { return contains_[static_cast<size_t>(operand)]; });
+            contains_[id] = std::ranges::any_of(nodes.node(NodeId(id)).operands, [&](NodeId operand) {
+                return contains_[static_cast<size_t>(operand)];
+            });
     }
 
     // no_id: nowhere.
@@ -116,12 +117,12 @@ private:
     }
 
     NodeId by_operands(const Node& node) {
-        if (node.kind == Node::Kind::select)
-            return first(by(node.operands[0]), [&] { return where(node.operands[0], node.operands[1], node.operands[2]); });
-        if (node.kind == Node::Kind::reduce && node.operands.size() > 1)
-            return first(by(node.operands[1]), [&] { return where(node.operands[1], node.operands[0], no_id); });
+        const NodeList& of = node.operands;
+        if (node.kind == Node::Kind::select) return first(by(of[0]), [&] { return where(of[0], of[1], of[2]); });
+        if (node.kind == Node::Kind::reduce && of.size() > 1)
+            return first(by(of[1]), [&] { return where(of[1], of[0], no_id); });
         NodeId result = no_id;
-        for (const NodeId operand : node.operands) result = either(result, by(operand));
+        for (const NodeId operand : of) result = either(result, by(operand));
         return result;
     }
 
@@ -171,8 +172,8 @@ private:
         const Node& node = nodes_.node(id);
         const bool array = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
         const bool inner = elsewhere || array || node.kind == Node::Kind::reduce;
-        if (const auto waits = conditions_.find(id); waits != conditions_.end() && is_elsewhere(waits->second, true, seen))
-            return true;
+        const auto waits = conditions_.find(id);
+        if (waits != conditions_.end() && is_elsewhere(waits->second, true, seen)) return true;
         return std::ranges::any_of(sources_of(nodes_.body(), id),
                                    [&](NodeId source) { return is_elsewhere(source, inner, seen); });
     }

@@ -1,5 +1,5 @@
-// Where the values of a body's reductions are asked for. A reduction that becomes an operation of its own is computed at
-// every point, also where a condition kept it from reading outside its tensor: then the condition goes with it.
+// Where the values of a body's reductions are asked for. A reduction that becomes an operation of its own is computed
+// at every point, also where a condition kept it from reading outside its tensor: then the condition goes with it.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ public:
         const auto found = conditions_.find(reduction);
         return found == conditions_.end() ? no_id : found->second;
     }
-    // It may not be computed everywhere, and where it is used depends on itself.
+    // It may not be computed everywhere, and where it is used cannot be said apart from it.
     bool is_tied(NodeId reduction) const { return tied_.contains(reduction); }
 
 private:

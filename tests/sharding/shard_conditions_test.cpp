@@ -30,7 +30,8 @@ in_turn_of_terms:
   index: "[$p]"
   outputs: {y: "$T[$p]"}
   body: |
-    y[@p] = sum(i < $p if i >= 2 : i % 2 == 1 ? (x[(i - 1) // 2, 0] > 0 ? sum(k < $m : x[(i - 1) // 2, k] * like[@p]) : 0) : 0)
+    let s = i % 2 == 1 ? (x[(i - 1) // 2, 0] > 0 ? sum(k < $m : x[(i - 1) // 2, k] * like[@p]) : 0) : 0
+    y[@p] = sum(i < $p if i >= 2 : s)
 two_scopes:
   doc: One sum under conditions of variables that the other does not have.
   inputs: {x: "$T[$n, $m]", at: "int64[$n]"}
