@@ -10,6 +10,7 @@
 
 #include "graph/body_rebuild.h"
 #include "graph/verify.h"
+#include "sharding/conditions.h"
 #include "symbolic/projection_accesses.h"
 
 namespace heddle::sharding {
@@ -34,7 +35,9 @@ public:
           accesses_(body_),
           free_(body_),
           forms_(affine_forms(body_)),
-          reductions_(reductions_of(body_)) {}
+          reductions_(reductions_of(body_)) {
+        for (const TensorId id : operation.inputs) extents_.push_back(graph.tensor(id).type.extents());
+    }
 
     std::vector<Axis> run() {
         std::vector<Group> groups = grouped();
@@ -256,7 +259,11 @@ private:
     }
 
     std::optional<Diagnostic> refusal(const Axis& axis) const {
+        if (accesses_.exhausted())
+            return refused("sharding.reads", axis, "the body is too large for what it reads to be known",
+                           "use fewer conditions around reads");
         if (auto refusal = refusal_by_states(axis)) return refusal;
+        if (auto refusal = refusal_by_conditions(axis)) return refusal;
         for (const BodyEquation& equation : body_.equations) {
             for (size_t d = 0; d < equation.left.size(); ++d) {
                 const auto& form = forms_[static_cast<size_t>(equation.left[d])];
@@ -268,6 +275,20 @@ private:
                     fmt::format("a part of it is no box of '{}': it is an inner digit of dimension {}", output, d),
                     "cut the outer digit, or give the two a dimension each and reshape");
             }
+        }
+        return std::nullopt;
+    }
+
+    // A reduction over a cut axis is computed apart from what asks for it.
+    std::optional<Diagnostic> refusal_by_conditions(const Axis& axis) const {
+        for (const NodeId id : axis.reductions) {
+            if (!conditioned_) conditioned_ = std::make_unique<ConditionedBody>(body_, extents_);
+            if (!conditioned_->is_tied(conditioned_->number(id))) continue;
+            return refused("sharding.condition", axis,
+                           fmt::format("the condition that keeps its {} from reading outside of a tensor cannot be "
+                                       "asked apart from it",
+                                       name(body_.node(id).reducer)),
+                           "give a value for what lies outside: X[...] ?? value");
         }
         return std::nullopt;
     }
@@ -385,6 +406,8 @@ private:
     FreeVariables free_;
     std::vector<std::optional<AffineForm>> forms_;
     std::vector<NodeId> reductions_;
+    std::vector<Corner> extents_;
+    mutable std::unique_ptr<const ConditionedBody> conditioned_;  // once it is asked for
     std::map<VariableId, std::set<VariableId>> local_readers_;  // of locals' axes that are read in no other way
 };
 

@@ -43,7 +43,9 @@ struct Axis {
 };
 
 // Codes of refusals: sharding.ordered_axis (each step needs the one before it), sharding.state (each step needs the
-// state along all of the axis), sharding.output_box (a part of the axis is no box of an output).
+// state along all of the axis), sharding.condition (what keeps its reduction from reading outside cannot be asked apart),
+// sharding.reads (the body is too large for what it reads to be known), sharding.output_box (a part of the axis is no
+// box of an output).
 std::vector<Axis> axes_of(const Graph& graph, const Operation& operation);
 
 // The reduction nodes that equations reach, in the order of their numbers.

@@ -197,6 +197,7 @@ Interval inside(const BodyAccesses& accesses, const Access& access, size_t dimen
 }  // namespace
 
 Box read_region(const BodyAccesses& accesses, int32_t input, const std::vector<int64_t>& extents) {
+    if (accesses.exhausted()) return Box::whole({extents.begin(), extents.end()});
     std::optional<Box> hull;
     for (const Access& access : accesses.accesses()) {
         if (access.tensor != input || access.dead) continue;
@@ -214,7 +215,7 @@ Box read_region(const BodyAccesses& accesses, int32_t input, const std::vector<i
 }
 
 std::optional<int64_t> unread_elements(const BodyAccesses& accesses, int32_t input, const Box& region) {
-    return Counter(accesses, input, region).unread();
+    return accesses.exhausted() ? std::nullopt : Counter(accesses, input, region).unread();
 }
 
 }  // namespace heddle::sharding

@@ -12,7 +12,7 @@ namespace heddle::sharding {
 
 // The least box that holds what is read of tensor `input`, from the values that each coordinate can take, each by
 // itself; a coordinate that depends on tensors' elements may be anything. Guarded reads outside the tensor do not
-// count: the box begins and ends at a step inside it.
+// count: the box begins and ends at a step inside it. All of the tensor, if the body is too large to look at.
 Box read_region(const BodyAccesses& accesses, int32_t input, const std::vector<int64_t>& extents);
 
 // The elements of `region` that no point of the body reads: a strided window's gaps. Nothing where that would take too

@@ -4,86 +4,21 @@
 #include <map>
 #include <set>
 
+#include "graph/body_rebuild.h"
 #include "graph/verify.h"
-#include "sharding/body_copy.h"
-#include "symbolic/projection_accesses.h"
+#include "sharding/conditions.h"
 
 namespace heddle::sharding {
 namespace {
-
-// Conditions that all hold (or do not): one way to a value.
-using Way = std::set<std::pair<NodeId, bool>>;
-
-constexpr size_t most_ways = 32;
-
-// The ways on which each node is reached. A way that another one is part of says nothing more; where there are too
-// many, what all have in common is kept, so that a value is computed in more places than it is used.
-class Reached {
-public:
-    explicit Reached(const Body& body) : ways_(body.nodes.size()) {
-        for (const BodyEquation& equation : body.equations) add(equation.value, {});
-        for (const Local& local : body.locals) {  // a state may stand behind what reads its step before
-            if (!local.is_state()) continue;
-            add(local.value, {});
-            add(local.initial, {});
-        }
-        for (size_t i = body.nodes.size(); i-- > 0;) {
-            if (ways_[i].empty()) continue;
-            const Node& node = body.nodes[i];
-            // All of a local is computed, wherever one element is read.
-            if (node.kind == Node::Kind::local) add(body.local(node.local()).value, {});
-            for (size_t operand = 0; operand < node.operands.size(); ++operand) pass(node, operand, ways_[i]);
-        }
-    }
-
-    const std::vector<Way>& of(NodeId id) const { return ways_[static_cast<size_t>(id)]; }
-
-private:
-    void pass(const Node& node, size_t operand, const std::vector<Way>& ways) {
-        bool branch = node.kind == Node::Kind::select && operand > 0;
-        bool filtered = node.kind == Node::Kind::reduce && operand == 0 && node.operands.size() > 1;
-        for (Way way : ways) {
-            if (branch) way.insert({node.operands[0], operand == 1});
-            if (filtered) way.insert({node.operands[1], true});
-            add(node.operands[operand], std::move(way));
-        }
-    }
-
-    void add(NodeId id, Way way) {
-        auto& ways = ways_[static_cast<size_t>(id)];
-        auto within = [](const Way& a, const Way& b) { return std::ranges::includes(b, a); };
-        if (std::ranges::any_of(ways, [&](const Way& known) { return within(known, way); })) return;
-        std::erase_if(ways, [&](const Way& known) { return within(way, known); });
-        ways.push_back(std::move(way));
-        if (ways.size() <= most_ways) return;
-        Way common = ways[0];
-        for (const Way& other : ways) std::erase_if(common, [&](const auto& part) { return !other.contains(part); });
-        ways = {std::move(common)};
-    }
-
-    std::vector<std::vector<Way>> ways_;
-};
 
 class RoundFinder {
 public:
     RoundFinder(const Body& body, const std::vector<Corner>& extents, const std::vector<Axis>& axes,
                 const std::vector<bool>& cut)
-        : extents_(extents), axes_(axes), cut_(cut), made_(std::make_shared<Body>()), nodes_(*made_) {
-        BodyCopy copy(body, nodes_, *made_);
-        for (size_t i = 0; i < body.variables.size(); ++i) {
-            const Variable& from = body.variables[i];
-            copy.bind(VariableId(i), nodes_.add_variable(from.name, from.kind, from.extent), 0);
-        }
-        for (const BodyEquation& equation : body.equations) {
-            BodyEquation own{equation.output, equation.variables, {}, copy.copy(equation.value)};
-            for (NodeId left : equation.left) own.left.push_back(copy.copy(left));
-            made_->equations.push_back(std::move(own));
-        }
-    }
+        : axes_(axes), cut_(cut), conditioned_(body, extents), made_(conditioned_.body()) {}
 
     Rounds run(bool rescale) {
         find_reductions();
-        find_conditions();
         for (CutReduction& reduction : reductions_)
             if (rescale) reduction.rescaled = rescaled(reduction);
         for (CutReduction& reduction : reductions_) round_of(reduction);
@@ -95,7 +30,8 @@ public:
 private:
     void find_reductions() {
         for (NodeId id : reductions_of(*made_)) {
-            CutReduction reduction{.node = id, .variables = {}, .axes = {}};
+            CutReduction reduction{
+                .node = id, .variables = {}, .axes = {}, .condition = conditioned_.condition(id)};
             for (size_t axis = 0; axis < axes_.size(); ++axis) {
                 bool over = std::ranges::any_of(made_->node(id).variables,
                                                 [&](VariableId bound) { return axes_[axis].contains(bound); });
@@ -105,51 +41,6 @@ private:
             position_[id] = reductions_.size();
             reductions_.push_back(std::move(reduction));
         }
-    }
-
-    // A reduction that becomes an operation is computed at every point, also where a condition kept it from reading
-    // outside its tensor: then the condition goes with it.
-    void find_conditions() {
-        std::vector<NodeId> open;
-        for (const CutReduction& reduction : reductions_)
-            if (nodes_.has_open_read(reduction.node) && !is_inside(reduction.node)) open.push_back(reduction.node);
-        if (open.empty()) return;
-        Reached reached(*made_);
-        for (NodeId id : open) {
-            NodeId any = no_id;
-            for (const Way& way : reached.of(id)) {
-                NodeId all = no_id;
-                for (auto [condition, holds] : way) {
-                    if (needs_later(condition, id)) continue;
-                    NodeId part = holds ? condition : nodes_.scalar(ScalarOp::logical_not, {condition});
-                    all = all < 0 ? part : nodes_.scalar(ScalarOp::logical_and, {all, part});
-                }
-                if (all < 0) all = nodes_.boolean(true);
-                any = any < 0 ? all : nodes_.scalar(ScalarOp::logical_or, {any, all});
-            }
-            if (any >= 0 && !nodes_.literal_boolean(any)) reductions_[position_[id]].condition = any;
-        }
-    }
-
-    // Whether its reads are inside their tensors wherever it is computed.
-    bool is_inside(NodeId id) const {
-        Body alone = *made_;
-        alone.equations = {BodyEquation{0, FreeVariables(alone).list(id), {}, id}};
-        BodyAccesses accesses(alone);
-        std::vector<std::span<const Size>> extents(extents_.begin(), extents_.end());
-        if (accesses.exhausted() || !accesses.failures(extents).empty()) return false;
-        return std::ranges::all_of(accesses.accesses(), [&](const Access& access) {
-            for (size_t d = 0; d < access.coordinates.size(); ++d)
-                if (accesses.range(access, d).data && !access.guarded) return false;
-            return true;
-        });
-    }
-
-    // Whether a condition needs a cut reduction that does not stand before `id`: it could wait for `id` itself.
-    bool needs_later(NodeId condition, NodeId id) const {
-        const auto used = used_by(*made_, {condition});
-        return std::ranges::any_of(
-            position_, [&](const auto& cut) { return cut.first >= id && used[static_cast<size_t>(cut.first)]; });
     }
 
     // The cut reductions that a value needs at first hand.
@@ -232,11 +123,10 @@ private:
         }
     }
 
-    const std::vector<Corner>& extents_;
     const std::vector<Axis>& axes_;
     const std::vector<bool>& cut_;
-    std::shared_ptr<Body> made_;
-    BodyNodes nodes_;
+    const ConditionedBody conditioned_;
+    const std::shared_ptr<const Body> made_;
     std::vector<CutReduction> reductions_;
     std::map<NodeId, size_t> position_;
 };

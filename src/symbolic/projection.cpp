@@ -46,6 +46,8 @@ public:
         join(coefficients, rest);
     }
 
+    void add_anything() { whole_ = true; }
+
     // Whole if there are no accesses, or if they have no common coefficients.
     void put(IndexProjection& projection, const Size& extent) const {
         bool whole = whole_ || !any_;
@@ -106,6 +108,7 @@ IndexProjection read_by(const BodyAccesses& accesses, const IndexVariables& inde
     IndexProjection result;
     for (size_t dimension = 0; dimension < extents.size(); ++dimension) {
         DimensionHull hull(accesses.body(), index);
+        if (accesses.exhausted()) hull.add_anything();  // there may be more accesses
         for (const Access& access : accesses.accesses()) {
             if (access.tensor != input || (access.dead && !all_dead)) continue;
             hull.add(access.coordinates[dimension], accesses.range(access, dimension),

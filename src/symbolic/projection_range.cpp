@@ -280,7 +280,8 @@ ValueRange RangeEvaluator::selection(const Node& node) {
     for (int side = 0; side < 2; ++side) {
         NodeId branch = node.operands[static_cast<size_t>(1 + side)];
         auto region = narrowed(node.operands[0], side == 0);
-        if (region && region->is_empty()) continue;
+        // Where a variable of another place has no values at all, that says nothing of this one.
+        if (region && region->is_empty() && !region_.is_empty()) continue;
         if (!region) {
             sides[side] = of(branch);
             continue;

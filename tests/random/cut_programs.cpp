@@ -1,6 +1,7 @@
 #include "random/cut_programs.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -167,6 +168,7 @@ int check_cut_programs(uint64_t seed, size_t count, size_t run_one_in, Library& 
         if (found.empty()) continue;
         wrong++;
         fmt::print("seed {}: {}\n", seed + i, found);
+        std::fflush(stdout);
     }
     programs.print_counts();
     fmt::print("{} programs from seed {}, {} wrong\n", count, seed, wrong);

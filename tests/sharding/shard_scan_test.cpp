@@ -50,28 +50,6 @@ backwards:
     y[@batch, j] = h[$steps - 1, $n - 1 - j]
 )yaml";
 
-// Every axis that can be cut, alone and with the others. Gives those that cannot.
-std::map<std::string, std::string> cut_all(const Graph& graph, std::mt19937& random) {
-    std::map<std::string, std::string> refused;
-    std::vector<Axis> axes = axes_of(graph, graph.operations[0]);
-    std::vector<std::pair<std::string, int64_t>> all;
-    std::vector<TensorData> feeds = random_feeds(graph, random, 1, 5);
-    for (const Axis& axis : axes) {
-        if (axis.refusal) {
-            refused[axis.name] = axis.refusal->code + ": " + axis.refusal->reason;
-            continue;
-        }
-        SCOPED_TRACE(axis.name);
-        for (int64_t parts : {2, 3, 9}) {
-            expect_same_values(graph, feeds, sharded(graph, {{axis.name, parts}}));
-            if (testing::Test::HasFatalFailure()) return refused;
-        }
-        all.emplace_back(axis.name, 1 + static_cast<int64_t>(random() % 3));
-    }
-    expect_same_values(graph, feeds, sharded(graph, all));
-    return refused;
-}
-
 TEST(ShardScan, StateAxesThatAreReadAtTheirOwnCoordinateAreCut) {
     std::mt19937 random(1);
     Graph graph = graph_of(operators, "decay", {{f64, {4, 3, 5, 2}}, {f64, {2, 5}}, {f64, {5}}, {f64, {3, 5}}});

@@ -42,6 +42,13 @@ TEST(BodyErrors, ReadsOutsideTheTensor) {
     EXPECT_EQ(code_of(over_x("y = sum(k < $n if k <= @n + 1 : x[@n - k])")), "symbolic.footprint");
 }
 
+// A reduction over nothing says nothing of the points around it.
+TEST(BodyErrors, ReadsOutsideTheTensorBesideAnEmptyReduction) {
+    const std::string condition = "(@n < 2 ? x[@n] > sum(k < 0 : x[k]) : false) ? ";
+    EXPECT_EQ(code_of(over_x("y = " + condition + "x[@n + 9] : 0")), "symbolic.footprint");
+    EXPECT_EQ(code_of(over_x("y = " + condition + "x[@n + 4] : 0")), "");
+}
+
 // Conditions of two variables bound their sum; there are far too many points to try them all.
 TEST(BodyErrors, GuardsOverSeveralVariablesHoldAtAnySize) {
     auto code = [](const std::string& body) {

@@ -1,0 +1,96 @@
+// Reductions that a condition keeps from reading outside of a tensor, cut: each part is an operation of its own, and is
+// computed where the body asks for it and nowhere else.
+#include "helpers/library.h"
+#include "sharded.h"
+
+namespace heddle::sharding {
+namespace {
+
+constexpr DType f64 = DType::float64;
+
+const char* const operators = R"yaml(
+by_itself:
+  doc: The condition needs the sum, which is asked for only where the first half of it holds.
+  inputs: {x: "$T[$n, $m]", like: "$T[$p]"}
+  index: "[$p]"
+  outputs: {y: "$T[$p]"}
+  body: |
+    let s = sum(k < $m : x[@p, k])
+    y[@p] = (@p < $n ? s > 0 : false) ? s * 2 : like[@p]
+in_turn:
+  doc: The second condition may be asked only where the first holds.
+  inputs: {x: "$T[$n, $m]"}
+  index: "[$n]"
+  outputs: {y: "$T[$n]"}
+  body: |
+    y[@n] = @n >= 1 ? (x[@n - 1, 0] > 0 ? sum(k < $m : x[@n - 1, k] * x[@n, k]) : 1) : 2
+in_turn_of_terms:
+  doc: The same within the terms of another reduction.
+  inputs: {x: "$T[$n, $m]", like: "$T[$p]"}
+  index: "[$p]"
+  outputs: {y: "$T[$p]"}
+  body: |
+    y[@p] = sum(i < $p if i >= 2 : i % 2 == 1 ? (x[(i - 1) // 2, 0] > 0 ? sum(k < $m : x[(i - 1) // 2, k] * like[@p]) : 0) : 0)
+two_scopes:
+  doc: One sum under conditions of variables that the other does not have.
+  inputs: {x: "$T[$n, $m]", at: "int64[$n]"}
+  index: "[$n]"
+  outputs: {y: "$T[$n]"}
+  body: |
+    let s = sum(k < $m : x[min(max(at[@n], 0), $n - 1), k])
+    y[@n] = max(i < 3 if i < at[@n] : s) + max(j < 2 if j > at[@n] : s)
+in_a_state:
+  doc: The reads of a step that is not the first.
+  inputs: {x: "$T[$n, $m]", w: "$T[$m]"}
+  params: {ones: "int = 1"}
+  let: "$one = $ones"
+  index: "[$one]"
+  outputs: {y: "$T[$one, $n]"}
+  body: |
+    scan t < $n:
+      g[t] = x[t, 0] + 0.5 * g[t - 1] from 0
+      h[t] = t >= 1 ? (g[t - 1] > 0 ? sum(k < $m : x[t - 1, k] * w[k]) + h[t - 1] : h[t - 1]) : 1 from 0
+      y[@one, t] = h[t]
+of_its_own_state:
+  doc: Which row a step reads is asked for by what the step before has made of another.
+  inputs: {x: "$T[$n, $m]", at: "int64[$n]"}
+  params: {ones: "int = 1"}
+  let: "$one = $ones"
+  index: "[$one]"
+  outputs: {y: "$T[$one, $n]"}
+  body: |
+    scan t < $n:
+      h[t] = h[t - 1] > 0 ? sum(k < $m : x[at[t], k]) : 0 - h[t - 1] from 1
+      y[@one, t] = h[t]
+)yaml";
+
+using Types = std::vector<std::pair<DType, std::vector<int64_t>>>;
+
+std::map<std::string, std::string> refusals(const std::string& name, const Types& types) {
+    std::mt19937 random(3);
+    return cut_all(graph_of(operators, name, types), random);
+}
+
+TEST(ShardConditions, AConditionThatNeedsTheReductionItself) {
+    EXPECT_EQ(refusals("by_itself", {{f64, {4, 5}}, {f64, {7}}}).size(), 0u);
+}
+
+TEST(ShardConditions, ConditionsAreAskedInTheirOrder) {
+    EXPECT_EQ(refusals("in_turn", {{f64, {6, 5}}}).size(), 0u);
+    EXPECT_EQ(refusals("in_turn_of_terms", {{f64, {4, 5}}, {f64, {7}}}).size(), 0u);
+}
+
+TEST(ShardConditions, ConditionsInTwoScopes) {
+    EXPECT_EQ(refusals("two_scopes", {{f64, {6, 5}}, {DType::int64, {6}}}).count("k"), 0u);
+}
+
+TEST(ShardConditions, OfSteps) {
+    auto refused = refusals("in_a_state", {{f64, {6, 5}}, {f64, {5}}});
+    EXPECT_EQ(refused.size(), 1u);
+    EXPECT_TRUE(refused.contains("t"));
+    refused = refusals("of_its_own_state", {{f64, {6, 5}}, {DType::int64, {6}}});
+    EXPECT_EQ(refused["k"].substr(0, 18), "sharding.condition");
+}
+
+}  // namespace
+}  // namespace heddle::sharding
