@@ -129,12 +129,6 @@ TEST(CutSearch, EqualsAllCombinations) {
     EXPECT_GE(narrow, programs * 9 / 10);
 }
 
-std::string axis_of(const Graph& graph, const Cutting& cutting, const std::string& operation) {
-    for (size_t o = 0; o < graph.operations.size(); o++)
-        if (graph.operations[o].name == operation) return cutting.axes[o].front();
-    return "no such operation";
-}
-
 Cutting chosen(const Graph& graph, int32_t places, double bandwidth, double latency) {
     auto cutting = choose_cuts(graph, {{places}, {}}, system_of_processes(Target{}, places, bandwidth, latency), {PlaceId(0)});
     EXPECT_TRUE(cutting) << render(cutting.error());
