@@ -71,12 +71,18 @@ private:
             operations_++;
             if (choices.below(8) == 0) continue;  // as costs choose: any axis
             const auto axes = sharding::axes_of(graph, operation);
-            for (size_t d = 0; d < mesh.size(); d++) {
+            const auto random_axis = [&]() -> std::string {
                 const auto axis = static_cast<size_t>(choices.below(static_cast<int64_t>(axes.size()) + 1));
                 const bool cut = axis < axes.size() && !axes[axis].refusal && std::ranges::count(axes, axes[axis].name, &Axis::name) == 1;
-                said.cuts.push_back({operation.name, cut ? axes[axis].name : "", d});
-                axes_ += cut;
+                return cut ? axes[axis].name : "";
+            };
+            for (size_t d = 0; d < mesh.size(); d++) {
+                const bool stays = choices.below(8) == 0;  // at one place
+                said.cuts.push_back({operation.name, stays ? fmt::format("@{}", choices.below(mesh[d])) : random_axis(), d});
+                axes_ += !stays && !said.cuts.back().axis.empty();
             }
+            if (const std::string axis = choices.below(4) == 0 ? random_axis() : ""; !axis.empty())
+                said.turns.push_back({operation.name, axis, 1 + choices.below(3)});
         }
         return said;
     }
