@@ -14,8 +14,8 @@
 
 #include "helpers/source_folder.h"
 #include "inference/model.h"
-#include "placement/choose_cuts.h"
-#include "placement/parts.h"
+#include "placing/choose_cuts.h"
+#include "placing/parts.h"
 
 namespace heddle {
 namespace {
@@ -35,14 +35,14 @@ int choose(int count, char** words) {
         const std::string word = words[i];
         sizes[word.substr(0, word.find('='))] = std::atoll(word.substr(word.find('=') + 1).c_str());
     }
-    const auto said = expect(placement::parse_cuts({words[2]}));
+    const auto said = expect(placing::parse_cuts({words[2]}));
     const Library library = expect(open_library(in_source("operators")));
     const auto model = expect(onnx::read_model(words[1]));
     const std::vector<const TensorData*> none(inference::input_names(model).size(), nullptr);
     const Graph graph = expect(inference::specialise(model, library, none, sizes));
-    const auto places = static_cast<int32_t>(placement::places_of(said.mesh));
+    const auto places = static_cast<int32_t>(placing::places_of(said.mesh));
     const auto begin = std::chrono::steady_clock::now();
-    const auto cutting = expect(placement::choose_cuts(graph, said, placement::system_of_processes(detect_host(), places, 1e10, 1e-5), {sharding::PlaceId(0)}));
+    const auto cutting = expect(placing::choose_cuts(graph, said, placing::system_of_processes(detect_host(), places, 1e10, 1e-5), {sharding::PlaceId(0)}));
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     for (size_t o = 0; o < graph.operations.size(); o++)
         fmt::print("{}: {}\n", graph.operations[o].name, fmt::join(cutting.axes[o], ", "));

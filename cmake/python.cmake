@@ -22,7 +22,7 @@ endif()
 
 file(GLOB python_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/python/*.cpp)
 nanobind_add_module(heddle_python NB_STATIC ${python_sources})
-target_link_libraries(heddle_python PRIVATE heddle_explain heddle_devices heddle_transport heddle_inference heddle_interchange heddle_gradient heddle_pictures)
+target_link_libraries(heddle_python PRIVATE heddle_explain heddle_running heddle_transport heddle_inference heddle_interchange heddle_gradient heddle_pictures)
 set(package ${PROJECT_BINARY_DIR}/python/heddle)
 set_target_properties(heddle_python PROPERTIES OUTPUT_NAME _heddle LIBRARY_OUTPUT_DIRECTORY ${package})
 

@@ -13,7 +13,7 @@
 #include "api/model.h"
 #include "api/runtime.h"
 #include "api/tensors.h"
-#include "devices/places.h"
+#include "running/places.h"
 #include "inference/build_info.h"
 #include "support/guarded.h"
 #include "transport/connect.h"
@@ -254,7 +254,7 @@ heddle_status heddle_runtime_shard(heddle_runtime* runtime, const char* const* c
             if (auto fine = all_given({{"cuts", cuts}, {"cuts", cuts ? cuts[i] : nullptr}}); !fine) return fine;
             texts.emplace_back(cuts[i]);
         }
-        auto said = heddle::placement::parse_cuts(texts);
+        auto said = heddle::placing::parse_cuts(texts);
         if (!said) return fail(std::move(said.error()));
         runtime->runtime->shard(std::move(*said), machines ? machines->transport : nullptr);
         return {};

@@ -103,10 +103,10 @@ Result<std::shared_ptr<Runtime>> Runtime::make(const heddle_runtime_options& opt
     return runtime;
 }
 
-void Runtime::shard(placement::SaidCuts said, std::shared_ptr<transport::Transport> transport) {
+void Runtime::shard(placing::SaidCuts said, std::shared_ptr<transport::Transport> transport) {
     if (said.mesh.empty() && transport) said.mesh = {transport->size()};
     const std::lock_guard lock(engine_->running);
-    engine_->places = devices::make_places({.said = std::move(said),
+    engine_->places = running::make_places({.said = std::move(said),
                                             .transport = std::move(transport),
                                             .threads = engine_->pool->threads(),
                                             .folder = engine_->kernels->folder(),

@@ -9,7 +9,7 @@
 
 #include "api/caller_memory.h"
 #include "api/heddle/c_api.h"
-#include "devices/places.h"
+#include "running/places.h"
 #include "inference/engine.h"
 #include "language/library.h"
 #include "runtime/arena.h"
@@ -75,8 +75,8 @@ public:
     Result<void> add_operators_text(const std::string& name, std::string text);
     Operators operators();
 
-    // Models run over places from now on (devices/places.h); all in a row where no mesh is said.
-    void shard(placement::SaidCuts said, std::shared_ptr<transport::Transport> transport);
+    // Models run over places from now on (running/places.h); all in a row where no mesh is said.
+    void shard(placing::SaidCuts said, std::shared_ptr<transport::Transport> transport);
 
     inference::Engine& engine() { return *engine_; }  // for compiling; `running` is held meanwhile
     const std::shared_ptr<inference::Engine>& shared_engine() const { return engine_; }

@@ -12,9 +12,9 @@
 namespace heddle::artefact {
 namespace {
 
-using modules::Function;
-using modules::Step;
-using modules::ValueId;
+using placing::Function;
+using placing::Step;
+using placing::ValueId;
 
 constexpr const char* fixed_part = R"(
 /* Loops that copy are not made calls of the C library, which may not be there (clang: -fno-builtin). */
@@ -158,7 +158,7 @@ public:
                             program_.name);
         for (const SystemPart& part : program_.parts) text_ += fmt::format("#include \"{}.h\"\n", part.program.name);
         size_t ranks = 1, arguments = 1;
-        for (const modules::Value& value : entry_.values) ranks = std::max(ranks, value.type.shape.size());
+        for (const placing::Value& value : entry_.values) ranks = std::max(ranks, value.type.shape.size());
         for (const Step& step : entry_.steps)
             arguments = std::max({arguments, step.inputs.size(), step.outputs.size()});
         text_ += fmt::format("\nenum {{ VALUES = {}, RANKS = {}, ARGUMENTS = {} }};\n",
@@ -182,7 +182,7 @@ private:
         }
         text_ += "\nstatic void name_values(host_state* state) {\n";
         for (size_t v = 0; v < entry_.values.size(); v++) {
-            const modules::Value& value = entry_.values[v];
+            const placing::Value& value = entry_.values[v];
             text_ +=
                 fmt::format("    state->tensor[{}] = (DLTensor){{0, {{kDLCPU, 0}}, {}, {}, state->shape[{}], 0, 0}};\n",
                             v, value.type.shape.size(), dlpack_type_text(value.type.dtype), v);

@@ -17,10 +17,10 @@
 namespace heddle::artefact {
 namespace {
 
-using modules::Function;
-using modules::Step;
+using placing::Function;
+using placing::Step;
 
-Argument argument_of(const Function& function, modules::ValueId value) {
+Argument argument_of(const Function& function, placing::ValueId value) {
     const TensorType& type = function.value(value).type;
     Argument argument{.name = function.value(value).name, .dtype = type.dtype, .shape = type.extents()};
     for (const Size& size : type.shape) argument.sizes.push_back(size.text());
@@ -37,8 +37,8 @@ public:
         program_.dimensions = request_.dimensions;
         std::erase_if(program_.dimensions, [](const Dimension& dimension) { return dimension.count() == 1; });
         const Function& entry = program_.module.function(entry_);
-        for (modules::ValueId v : entry.parameters) program_.inputs.push_back(argument_of(entry, v));
-        for (modules::ValueId v : entry.results) program_.outputs.push_back(argument_of(entry, v));
+        for (placing::ValueId v : entry.parameters) program_.inputs.push_back(argument_of(entry, v));
+        for (placing::ValueId v : entry.results) program_.outputs.push_back(argument_of(entry, v));
         for (size_t s = 0; s < entry.steps.size(); s++) {
             if (entry.steps[s].kind == Step::Kind::copy) continue;
             if (auto done = add_part(s); !done) return fail(std::move(done.error()));
@@ -52,20 +52,20 @@ private:
         for (const Dimension& dimension : request_.dimensions) first[dimension.name] = dimension.from;
         auto graph = request_.graph(first);
         if (!graph) return fail(std::move(graph.error()));
-        auto system = placement::system_of(request_.system);
+        auto system = placing::system_of(request_.system);
         if (!system) return fail(std::move(system.error()));
-        auto annotations = placement::parse_annotations(request_.annotations, *graph, *system);
+        auto annotations = placing::parse_annotations(request_.annotations, *graph, *system);
         if (!annotations) return fail(std::move(annotations.error()));
-        auto placement = placement::place(*graph, *system, *annotations);
+        auto placement = placing::place(*graph, *system, *annotations);
         if (!placement) return fail(std::move(placement.error()));
-        if (auto sound = placement::verify(*graph, *system, *annotations, *placement); !sound) return sound;
-        system_ = std::make_shared<const placement::System>(std::move(*system));
+        if (auto sound = placing::verify(*graph, *system, *annotations, *placement); !sound) return sound;
+        system_ = std::make_shared<const placing::System>(std::move(*system));
         placement_ = std::move(*placement);
-        modules::Module source{system_, std::make_shared<const Target>(request_.system), {}};
-        source.add_function(modules::mixed_function(request_.name, *graph, *system_, placement_));
-        auto module = modules::split(source);
+        placing::Module source{system_, std::make_shared<const Target>(request_.system), {}};
+        source.add_function(placing::mixed_function(request_.name, *graph, *system_, placement_));
+        auto module = placing::split(source);
         if (!module) return fail(std::move(module.error()));
-        if (auto sound = modules::verify(*module); !sound) return sound;
+        if (auto sound = placing::verify(*module); !sound) return sound;
         program_.module = std::move(*module);
         entry_ = program_.module.find(request_.name);
         if (entry_ == no_id) {
@@ -91,7 +91,7 @@ private:
                          .summary = "the program has other operations at other sizes, and is placed at the first ones",
                          .remedy = "give dimensions one size each by --bind"});
         }
-        const Function mixed = modules::mixed_function(request_.name, *graph, *system_, placement_);
+        const Function mixed = placing::mixed_function(request_.name, *graph, *system_, placement_);
         return *mixed.steps[step].graph;
     }
 
@@ -146,9 +146,9 @@ private:
     const SystemRequest& request_;
     SystemProgram program_;
     Graph graph_;
-    std::shared_ptr<const placement::System> system_;
-    placement::Placement placement_;
-    modules::FunctionId entry_ = no_id;
+    std::shared_ptr<const placing::System> system_;
+    placing::Placement placement_;
+    placing::FunctionId entry_ = no_id;
 };
 
 class SystemWriter {
@@ -200,7 +200,7 @@ private:
         const Json json = {{"format", "heddle.system_artefact/1"},
                            {"heddle", inference::build_info().version},
                            {"name", program_.name},
-                           {"functions", Json::parse(modules::print_json(program_.module))},
+                           {"functions", Json::parse(placing::print_json(program_.module))},
                            {"parts", std::move(parts)},
                            {"files", std::move(files)},
                            {"digest", *digest}};

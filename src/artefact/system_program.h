@@ -10,7 +10,7 @@
 
 #include "artefact/artefact.h"
 #include "artefact/program.h"
-#include "modules/module.h"
+#include "placing/module.h"
 
 namespace heddle::artefact {
 
@@ -23,7 +23,7 @@ struct SystemPart {
 struct SystemProgram {
     std::string name;
     std::vector<Dimension> dimensions;  // that stay open
-    modules::Module module;  // at the first sizes; its entry is what the program does
+    placing::Module module;  // at the first sizes; its entry is what the program does
     std::vector<Argument> inputs, outputs;
     std::vector<SystemPart> parts;  // of the entry's steps that compute or launch, in order
 };

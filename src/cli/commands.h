@@ -222,7 +222,7 @@ struct TargetsOptions {
     bool measure = false;  // anew
     int processes = 0;     // that share the target; 0: it is as it is
     bool places = false;
-    std::string place_kind;  // empty: what placement/places.h takes
+    std::string place_kind;  // empty: what placing/places.h takes
 };
 int show_targets(const TargetsOptions& options);
 

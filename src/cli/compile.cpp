@@ -143,7 +143,7 @@ Result<void> compile_for_system(const CompileOptions& options, Exported& exporte
     progress->finish();
     const std::string host = host_text(*program->module.target);
     if (!options.common.json && !host.empty()) fmt::print("host: {}\n", host);
-    if (!options.common.json) fmt::print("{}", modules::print(program->module));
+    if (!options.common.json) fmt::print("{}", placing::print(program->module));
     print_files(*files, {.name = program->name}, options.common);
     return {};
 }

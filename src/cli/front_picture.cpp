@@ -14,7 +14,7 @@
 namespace heddle::cli {
 namespace {
 
-using placement::FrontPoint;
+using placing::FrontPoint;
 
 constexpr double left = 80, top = 30, width = 520, height = 340, margin = 24;
 constexpr std::array colours = {"#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777"};
@@ -46,7 +46,7 @@ std::string tooltip(const FrontPoint& point) {
 
 }  // namespace
 
-std::string mesh_text(const placement::Mesh& mesh) { return fmt::format("{}", fmt::join(mesh, " x ")); }
+std::string mesh_text(const placing::Mesh& mesh) { return fmt::format("{}", fmt::join(mesh, " x ")); }
 
 std::string draw_front(const std::vector<FrontPoint>& front) {
     pictures::Svg svg;

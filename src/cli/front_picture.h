@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "placement/cut_front.h"
+#include "placing/cut_front.h"
 
 namespace heddle::cli {
 
 // As SVG.
-std::string draw_front(const std::vector<placement::FrontPoint>& front);
+std::string draw_front(const std::vector<placing::FrontPoint>& front);
 
 // "2 x 4"
-std::string mesh_text(const placement::Mesh& mesh);
+std::string mesh_text(const placing::Mesh& mesh);
 
 }  // namespace heddle::cli

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "cli/support.h"
-#include "placement/parts.h"
-#include "placement/places.h"
+#include "placing/parts.h"
+#include "placing/places.h"
 
 namespace heddle::cli {
 namespace {
@@ -31,38 +31,38 @@ Diagnostic refused(const std::string& text, std::string expected, std::string fo
 }
 
 // Of each number of places up to this one there is a system, if there is one of this one.
-Result<placement::Machines> on_this_machine(int64_t places) {
+Result<placing::Machines> on_this_machine(int64_t places) {
     const Target target = this_machine();
-    const auto system = [target](int64_t count) { return placement::system_of_processes(target, static_cast<int32_t>(count)); };
+    const auto system = [target](int64_t count) { return placing::system_of_processes(target, static_cast<int32_t>(count)); };
     if (auto most = system(places); !most) return fail(std::move(most.error()));
-    return placement::Machines{places, [system](int64_t count) { return system(count).value(); }};
+    return placing::Machines{places, [system](int64_t count) { return system(count).value(); }};
 }
 
-Result<placement::Machines> of_target(const std::string& text) {
+Result<placing::Machines> of_target(const std::string& text) {
     auto target = open_system(text);
     if (!target) return fail(std::move(target.error()));
-    auto made = placement::places_of(*target);
+    auto made = placing::places_of(*target);
     if (!made) return fail(std::move(made.error()));
-    const auto places = std::make_shared<const placement::Places>(std::move(*made));
+    const auto places = std::make_shared<const placing::Places>(std::move(*made));
     if (places->size() > static_cast<size_t>(most_machines))
         return fail(refused(text, fmt::format("at most {} places", most_machines), std::to_string(places->size())));
     const auto& groups = places->groups();
-    for (const placement::PlaceGroup& group : groups) {
+    for (const placing::PlaceGroup& group : groups) {
         const Target &first = *groups.front().target, &other = *group.target;
         if (first.kind != other.kind || first.operations * first.cores != other.operations * other.cores ||
             first.bandwidth != other.bandwidth)
             return fail(refused(text, "places that are alike: parts are of equal size",
                                 fmt::format("'{}' and '{}'", groups.front().device, group.device)));
     }
-    return placement::Machines{static_cast<int64_t>(places->size()),
+    return placing::Machines{static_cast<int64_t>(places->size()),
                                [places](int64_t count) {
-                                   return placement::system_of_processes(*places, static_cast<size_t>(count));
+                                   return placing::system_of_processes(*places, static_cast<size_t>(count));
                                }};
 }
 
 }  // namespace
 
-Result<placement::Machines> open_machines(const std::string& text) {
+Result<placing::Machines> open_machines(const std::string& text) {
     const auto number = number_in(text);
     if (!number) return of_target(text);
     if (*number < 1 || *number > most_machines)

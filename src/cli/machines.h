@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "placement/cut_front.h"
+#include "placing/cut_front.h"
 
 namespace heddle::cli {
 
@@ -12,7 +12,7 @@ inline constexpr int64_t most_machines = 64;
 
 // A number: so many places on this machine, which share its cores and its memory's bandwidth. Else a target, by tag or file:
 // its places
-// (placement/places.h). Codes cli.machines, those of open_system and placement::places_of.
-Result<placement::Machines> open_machines(const std::string& text);
+// (placing/places.h). Codes cli.machines, those of open_system and placing::places_of.
+Result<placing::Machines> open_machines(const std::string& text);
 
 }  // namespace heddle::cli

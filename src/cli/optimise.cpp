@@ -22,7 +22,7 @@ namespace heddle::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using placement::FrontPoint;
+using placing::FrontPoint;
 
 // ---- limits
 
@@ -115,7 +115,7 @@ struct Found {
     double seconds = 0;
 };
 
-Result<Found> search(const std::vector<Source>& sources, const placement::Machines& machines, const OptimiseOptions& options) {
+Result<Found> search(const std::vector<Source>& sources, const placing::Machines& machines, const OptimiseOptions& options) {
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
     const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
@@ -124,7 +124,7 @@ Result<Found> search(const std::vector<Source>& sources, const placement::Machin
     ThreadPool pool(options.threads > 0 ? options.threads : cores);
     StatusLine line(::fileno(stderr), std::chrono::milliseconds(::isatty(::fileno(stderr)) ? 300 : 1 << 30));
     double best = -1;
-    placement::FrontOptions how{.seed = static_cast<uint64_t>(options.seed), .pool = &pool};
+    placing::FrontOptions how{.seed = static_cast<uint64_t>(options.seed), .pool = &pool};
     how.effort.stop = [&] { return interruptible.was_interrupted() || (options.time > 0 && seconds() > options.time); };
     how.found = [&](const FrontPoint& point, size_t done, size_t total) {
         best = best < 0 ? point.costs.seconds() : std::min(best, point.costs.seconds());
@@ -134,14 +134,14 @@ Result<Found> search(const std::vector<Source>& sources, const placement::Machin
     };
     std::vector<FrontPoint> all;
     for (size_t s = 0; s < sources.size(); s++) {
-        auto points = placement::search_front(sources[s].graph, machines, {sharding::PlaceId(0)}, how);
+        auto points = placing::search_front(sources[s].graph, machines, {sharding::PlaceId(0)}, how);
         if (!points) return fail(std::move(points.error()));
         for (FrontPoint& point : *points) {
             point.program = static_cast<int32_t>(s);
             all.push_back(std::move(point));
         }
     }
-    return Found{placement::front_of(std::move(all)), interruptible.was_interrupted(), seconds()};
+    return Found{placing::front_of(std::move(all)), interruptible.was_interrupted(), seconds()};
 }
 
 // ---- what is printed
@@ -218,7 +218,7 @@ Result<int> optimise(const OptimiseOptions& options) {
         if (auto written = write_file(options.svg, draw_front(found->front)); !written) return fail(std::move(written.error()));
     }
     if (!options.output.empty()) {
-        const std::string text = placement::print_cuts(source.graph, fastest.mesh, fastest.axes);
+        const std::string text = placing::print_cuts(source.graph, fastest.mesh, fastest.axes);
         if (auto written = write_file(options.output, text); !written) return fail(std::move(written.error()));
     }
     if (options.common.json) {

@@ -433,7 +433,7 @@ Result<void> run_on_system(const RunOptions& options, const Library& library, co
         for (const auto& [name, tasks] : kernels.launches) launches.push_back({{"name", name}, {"tasks", tasks}});
         json["kernels"].push_back({{"function", kernels.function}, {"launches", std::move(launches)}});
     }
-    for (const devices::RunReport::Line& line : run->report.lines)
+    for (const running::RunReport::Line& line : run->report.lines)
         json["steps"].push_back({{"what", line.what}, {"seconds", line.seconds}, {"bytes", line.bytes}});
     return {};
 }
@@ -453,7 +453,7 @@ Result<void> run_on_places(const RunOptions& options, const Library& library, co
         auto places = places_of(options, transport);
         if (!places) return failed(std::move(places.error()));
         const auto engine = open_engine(options.threads, options.cache);
-        engine->places = devices::make_places(std::move(*places));
+        engine->places = running::make_places(std::move(*places));
         auto run = run_in_stages(options, library, given, engine, progress, measured);
         return run ? Result<void>() : failed(std::move(run.error()));
     }
@@ -465,7 +465,7 @@ Result<void> run_on_places(const RunOptions& options, const Library& library, co
     measured.compile_ms = run->compile_ms;
     measured.shards = shards_json(graph, *run);
     measured.placement_text = shards_text(graph, *run);
-    for (const devices::RunReport& report : run->reports) measured.launches += report.kernel_launches;
+    for (const running::RunReport& report : run->reports) measured.launches += report.kernel_launches;
     measured.run_ms = std::move(run->run_ms);
     return {};
 }

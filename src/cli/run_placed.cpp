@@ -16,11 +16,11 @@ Result<PlacedRun> run_placed(const Graph& graph, const std::vector<TensorData>& 
     target = with_this_host(std::move(*target), this_machine());
     auto placed = explain::placed(graph, *target, options.place);
     if (!placed) return fail(std::move(placed.error()));
-    const auto inventory = devices::inventory_of_this_machine(options.threads, usable_folder(options.cache));
-    auto program = devices::Program::load(placed->module, inventory, placed->placement.peak_bytes);
+    const auto inventory = running::inventory_of_this_machine(options.threads, usable_folder(options.cache));
+    auto program = running::Program::load(placed->module, inventory, placed->placement.peak_bytes);
     if (!program) return fail(std::move(program.error()));
-    std::vector<devices::DeviceTensor> arguments;
-    const modules::Function& entry = (*program)->entry();
+    std::vector<running::DeviceTensor> arguments;
+    const placing::Function& entry = (*program)->entry();
     for (size_t i = 0; i < feeds.size(); i++) {
         auto there = (*program)->put(feeds[i], entry.value(entry.parameters[i]).memory);
         if (!there) return fail(std::move(there.error()));
@@ -34,12 +34,12 @@ Result<PlacedRun> run_placed(const Graph& graph, const std::vector<TensorData>& 
         if (!results) return fail(std::move(results.error()));
         run.run_ms.push_back(milliseconds_since(begin));
         run.outputs.clear();
-        for (devices::DeviceTensor& result : *results) run.outputs.push_back(std::move(result.data));
+        for (running::DeviceTensor& result : *results) run.outputs.push_back(std::move(result.data));
     }
     for (size_t f = 0; f < placed->module.functions.size(); f++) {
-        const modules::Function& function = placed->module.functions[f];
+        const placing::Function& function = placed->module.functions[f];
         for (size_t s = 0; s < function.steps.size(); s++) {
-            const plan::Plan* plan = (*program)->plan(modules::FunctionId(f), s);
+            const plan::Plan* plan = (*program)->plan(placing::FunctionId(f), s);
             if (!plan) continue;
             auto& kernels = run.kernels.emplace_back(PlacedRun::Kernels{function.name, {}});
             for (const plan::Batch& batch : plan->run) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "devices/program.h"
+#include "running/program.h"
 #include "explain/placement.h"
 
 namespace heddle::cli {
@@ -15,7 +15,7 @@ struct PlacedRun {
     std::vector<TensorData> outputs;
     double compile_ms = 0;
     std::vector<double> run_ms;
-    devices::RunReport report;  // of the last run
+    running::RunReport report;  // of the last run
     // Of each step that computes and has a plan: its function, and what is launched for it there.
     struct Kernels {
         std::string function;

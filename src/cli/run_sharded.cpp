@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/support.h"
-#include "devices/places.h"
+#include "running/places.h"
 #include "transport/connect.h"
 #include "transport/mpi.h"
 
@@ -17,11 +17,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Place by place, as the texts of cuts say; without them all places in a row.
-Result<placement::SaidCuts> cuts_of(const ShardOptions& options, int processes) {
-    auto said = placement::parse_cuts(options.shards);
+Result<placing::SaidCuts> cuts_of(const ShardOptions& options, int processes) {
+    auto said = placing::parse_cuts(options.shards);
     if (!said) return said;
     if (said->mesh.empty()) said->mesh = {processes};
-    const int64_t places = placement::places_of(said->mesh);
+    const int64_t places = placing::places_of(said->mesh);
     if (processes > 0 && places != processes) {
         return fail({.code = "cli.shard_places",
                      .summary = "a program is cut for another number of places than there are processes",
@@ -48,10 +48,10 @@ Result<std::shared_ptr<transport::Transport>> connect(const ShardOptions& option
                                .timeout = options.timeout});
 }
 
-Result<devices::PlacesOptions> places_of(const RunOptions& options, std::shared_ptr<transport::Transport> transport) {
+Result<running::PlacesOptions> places_of(const RunOptions& options, std::shared_ptr<transport::Transport> transport) {
     auto said = cuts_of(options.shard, transport ? transport->size() : 0);
     if (!said) return fail(std::move(said.error()));
-    return devices::PlacesOptions{std::move(*said), std::move(transport), options.threads, usable_folder(options.cache),
+    return running::PlacesOptions{std::move(*said), std::move(transport), options.threads, usable_folder(options.cache),
                                   this_machine()};
 }
 
@@ -60,15 +60,15 @@ Result<ShardedRun> run_sharded(const Graph& graph, const std::vector<TensorData>
     using Clock = std::chrono::steady_clock;
     ShardedRun run;
     auto begin = Clock::now();
-    const auto made = [&]() -> Result<std::shared_ptr<devices::Together>> {
+    const auto made = [&]() -> Result<std::shared_ptr<running::Together>> {
         const auto places = places_of(options, transport);
         if (!places) return fail(places.error());
-        auto program = devices::program_for(graph, *places, {sharding::PlaceId(0)});
+        auto program = running::program_for(graph, *places, {sharding::PlaceId(0)});
         if (!program) return fail(std::move(program.error()));
         auto processes = std::move(program->processes);
         run.program = std::move(*program);
-        return transport ? devices::Together::join(std::move(processes), transport, what, places->threads, places->folder)
-                         : devices::Together::load(std::move(processes), places->threads, places->folder);
+        return transport ? running::Together::join(std::move(processes), transport, what, places->threads, places->folder)
+                         : running::Together::load(std::move(processes), places->threads, places->folder);
     };
     auto together = made();
     if (!together) {
@@ -88,7 +88,7 @@ Result<ShardedRun> run_sharded(const Graph& graph, const std::vector<TensorData>
 }
 
 Json shards_json(const Graph& graph, const ShardedRun& run) {
-    const placement::Cutting& cutting = run.program.cutting;
+    const placing::Cutting& cutting = run.program.cutting;
     Json json = {{"mesh", cutting.mesh}, {"cuts", Json::object()}, {"places", Json::array()}};
     for (size_t o = 0; o < graph.operations.size(); o++) {
         Json axes = Json::array();
@@ -102,9 +102,9 @@ Json shards_json(const Graph& graph, const ShardedRun& run) {
     json["bytes"] = cutting.bytes;
     json["rank"] = run.rank;
     json["run"] = Json::array();
-    for (const devices::RunReport& report : run.reports) {
+    for (const running::RunReport& report : run.reports) {
         Json own = {{"sent_messages", report.messages}, {"sent_bytes", report.sent_bytes}, {"steps", Json::array()}};
-        for (const devices::RunReport::Line& line : report.lines)
+        for (const running::RunReport::Line& line : report.lines)
             own["steps"].push_back({{"what", line.what}, {"seconds", line.seconds}, {"bytes", line.bytes}});
         json["run"].push_back(std::move(own));
     }
@@ -112,7 +112,7 @@ Json shards_json(const Graph& graph, const ShardedRun& run) {
 }
 
 std::string shards_text(const Graph& graph, const ShardedRun& run) {
-    const placement::Cutting& cutting = run.program.cutting;
+    const placing::Cutting& cutting = run.program.cutting;
     std::string text = fmt::format("mesh of {} places\n", fmt::join(cutting.mesh, " x "));
     for (size_t o = 0; o < graph.operations.size(); o++) {
         std::vector<std::string> axes;

@@ -8,8 +8,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/commands.h"
-#include "devices/places.h"
-#include "modules/sharded.h"
+#include "running/places.h"
+#include "placing/sharded.h"
 
 namespace heddle::cli {
 
@@ -21,19 +21,19 @@ bool runs_sharded(const RunOptions& options);
 Result<std::shared_ptr<transport::Transport>> connect(const ShardOptions& options);
 
 // The mesh that the options say, or all processes in a row. Codes: those of parse_cuts, cli.shard_places.
-Result<devices::PlacesOptions> places_of(const RunOptions& options, std::shared_ptr<transport::Transport> transport);
+Result<running::PlacesOptions> places_of(const RunOptions& options, std::shared_ptr<transport::Transport> transport);
 
 struct ShardedRun {
-    modules::ShardedProgram program;  // without the processes
+    placing::ShardedProgram program;  // without the processes
     std::vector<TensorData> outputs;  // of place 0; none elsewhere
     int rank = 0;                     // of this process; 0 also where all are threads of this one
     double compile_ms = 0;
     std::vector<double> run_ms;
-    std::vector<devices::RunReport> reports;  // of the last run, by process that runs here
+    std::vector<running::RunReport> reports;  // of the last run, by process that runs here
 };
 
 // Cuts, loads and runs the graph, as often as the options say. `what` is what all processes must agree in: the model's
-// digest. Codes: those of modules::sharded, Together.
+// digest. Codes: those of placing::sharded, Together.
 Result<ShardedRun> run_sharded(const Graph& graph, const std::vector<TensorData>& feeds, const RunOptions& options,
                                std::shared_ptr<transport::Transport> transport, const std::string& what);
 

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/support.h"
-#include "placement/places.h"
+#include "placing/places.h"
 #include "target/hosts.h"
 
 namespace heddle::cli {
@@ -18,15 +18,15 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t printed_places = 16, printed_links = 32, listed_places = 4096;
 
-std::string place_text(const placement::Places& places, size_t number, size_t width) {
-    const placement::Place place = places.at(number);
+std::string place_text(const placing::Places& places, size_t number, size_t width) {
+    const placing::Place place = places.at(number);
     std::string text = fmt::format("{:>5}  {:{}}  {}", number, place.name, width, short_text(*place.target));
     if (place.target->host) text += ", host " + short_text(*place.target->host);
     if (place.memory_bytes > 0) text += fmt::format(", {:.4g} GB", static_cast<double>(place.memory_bytes) / 1e9);
     return text;
 }
 
-void print_links(const placement::Places& places) {
+void print_links(const placing::Places& places) {
     fmt::print("links, in all {} pairs\n", places.size() * (places.size() - 1));
     const auto classes = places.link_classes();
     for (const auto& each : std::span(classes).first(std::min(classes.size(), printed_links))) {
@@ -40,7 +40,7 @@ void print_links(const placement::Places& places) {
         fmt::print("  and {} more with other figures (--format json)\n", classes.size() - printed_links);
 }
 
-void print_places(const placement::Places& places) {
+void print_places(const placing::Places& places) {
     fmt::print("{} place{}\n", places.size(), places.size() == 1 ? "" : "s");
     const size_t shown = std::min(places.size(), printed_places);
     size_t width = 0;
@@ -52,10 +52,10 @@ void print_places(const placement::Places& places) {
     if (places.size() > 1) print_links(places);
 }
 
-Json places_json(const placement::Places& places) {
+Json places_json(const placing::Places& places) {
     Json json = {
         {"size", places.size()}, {"groups", Json::array()}, {"places", Json::array()}, {"links", Json::array()}};
-    for (const placement::PlaceGroup& group : places.groups()) {
+    for (const placing::PlaceGroup& group : places.groups()) {
         Json entry = {{"device", group.device}, {"machines", group.machines}, {"memory_bytes", group.memory_bytes}};
         if (!group.entry.empty()) entry["machine"] = group.entry;
         entry["target"] = Json::parse(print(*group.target, TargetText::expanded));
@@ -77,7 +77,7 @@ Json places_json(const placement::Places& places) {
 }  // namespace
 
 int show_places(const Target& target, const TargetsOptions& options) {
-    const auto places = placement::places_of(target, options.place_kind);
+    const auto places = placing::places_of(target, options.place_kind);
     if (!places) return report(places.error(), options.common);
     if (options.common.json)
         fmt::print("{}\n", places_json(*places).dump(2));

@@ -8,19 +8,19 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "graph/graph.h"
-#include "modules/module.h"
-#include "placement/placement.h"
+#include "placing/module.h"
+#include "placing/placement.h"
 
 namespace heddle::explain {
 
 // A graph on a system, as it would be loaded.
 struct PlacedGraph {
-    std::shared_ptr<const placement::System> system;
-    placement::Placement placement;
-    modules::Module module;  // split
+    std::shared_ptr<const placing::System> system;
+    placing::Placement placement;
+    placing::Module module;  // split
 };
 
-// `annotations`: "y=gpu0", "h=gpu1:texture" (placement/wish.h). All is checked. Codes: those of system_of,
+// `annotations`: "y=gpu0", "h=gpu1:texture" (placing/wish.h). All is checked. Codes: those of system_of,
 // parse_annotations, place, split.
 Result<PlacedGraph> placed(const Graph& graph, const Target& system, const std::vector<std::string>& annotations);
 

@@ -1,5 +1,5 @@
 // Several places that run each program of an engine together (docs/machines.md). What makes them is above this room
-// (devices/places.h).
+// (running/places.h).
 #pragma once
 
 #include <memory>

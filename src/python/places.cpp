@@ -1,7 +1,7 @@
 // Programs over several places: threads of this process, or processes that MPI or TCP connects.
 #include <memory>
 
-#include "devices/places.h"
+#include "running/places.h"
 #include "python/python.h"
 #include "transport/connect.h"
 
@@ -21,9 +21,9 @@ Machines connected(const std::string& hosts, int rank, const std::string& librar
 }
 
 std::shared_ptr<inference::Places> places_of(const std::vector<std::string>& cuts, const Machines* machines, int threads) {
-    auto said = value_or_raise(placement::parse_cuts(cuts));
+    auto said = value_or_raise(placing::parse_cuts(cuts));
     if (machines && said.mesh.empty()) said.mesh = {machines->transport->size()};
-    return devices::make_places({.said = std::move(said),
+    return running::make_places({.said = std::move(said),
                                  .transport = machines ? machines->transport : nullptr,
                                  .threads = threads,
                                  .folder = kept_folder(),

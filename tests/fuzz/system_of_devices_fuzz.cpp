@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include "fuzz.h"
-#include "modules/module.h"
-#include "placement/places.h"
+#include "placing/module.h"
+#include "placing/places.h"
 
 namespace {
 
@@ -39,31 +39,31 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t end = bytes.find("\n--\n");
     const auto target = parse_target(fuzz::source_of(bytes.substr(0, end)));
     if (!fuzz::fine(target)) return 0;
-    if (const auto places = placement::places_of(*target); fuzz::fine(places)) {
+    if (const auto places = placing::places_of(*target); fuzz::fine(places)) {
         const size_t last = places->size() - 1;
         fuzz::require(last == 0 || places->link(0, last).bandwidth > 0, "between two places there is a link");
         fuzz::require(!places->at(last).name.empty(), "a place has a name");
     }
-    auto system = placement::system_of(*target);
+    auto system = placing::system_of(*target);
     if (!fuzz::fine(system)) return 0;
     std::vector<std::string> texts;
     std::istringstream lines(end == std::string::npos ? "" : bytes.substr(end + 4));
     for (std::string line; std::getline(lines, line);) texts.push_back(line);
     static const Graph graph = small_graph();
-    const auto annotations = placement::parse_annotations(texts, graph, *system);
+    const auto annotations = placing::parse_annotations(texts, graph, *system);
     if (!fuzz::fine(annotations)) return 0;
-    const auto placed = placement::place(graph, *system, *annotations);
+    const auto placed = placing::place(graph, *system, *annotations);
     if (!fuzz::fine(placed)) return 0;
-    fuzz::require(placement::verify(graph, *system, *annotations, *placed).has_value(), "a placement passes its check");
-    fuzz::require(!placement::print(graph, *system, *placed).empty(), "a placement prints");
-    modules::Module source{std::make_shared<const placement::System>(*system),
+    fuzz::require(placing::verify(graph, *system, *annotations, *placed).has_value(), "a placement passes its check");
+    fuzz::require(!placing::print(graph, *system, *placed).empty(), "a placement prints");
+    placing::Module source{std::make_shared<const placing::System>(*system),
                            std::make_shared<const Target>(*target),
                            {}};
-    source.add_function(modules::mixed_function("main", graph, *system, *placed));
-    fuzz::require(modules::verify(source).has_value(), "mixed code passes the check");
-    const auto module = modules::split(source);
+    source.add_function(placing::mixed_function("main", graph, *system, *placed));
+    fuzz::require(placing::verify(source).has_value(), "mixed code passes the check");
+    const auto module = placing::split(source);
     if (!fuzz::fine(module)) return 0;
-    fuzz::require(modules::verify(*module).has_value(), "split code passes the check");
-    fuzz::require(!modules::print(*module).empty() && !modules::print_json(*module).empty(), "a module prints");
+    fuzz::require(placing::verify(*module).has_value(), "split code passes the check");
+    fuzz::require(!placing::print(*module).empty() && !placing::print_json(*module).empty(), "a module prints");
     return 0;
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "placement/placement.h"
+#include "placing/placement.h"
 
 namespace heddle {
 
@@ -34,22 +34,22 @@ inline Target two_cards() {
     return machine;
 }
 
-inline placement::System system_for(const Target& target) {
-    auto made = placement::system_of(target);
+inline placing::System system_for(const Target& target) {
+    auto made = placing::system_of(target);
     EXPECT_TRUE(made) << (made ? "" : render(made.error()));
-    return made ? std::move(*made) : placement::System{};
+    return made ? std::move(*made) : placing::System{};
 }
 
 // With annotations such as "y=gpu0"; what comes out has passed the check.
-inline placement::Placement placed(const Graph& graph, const placement::System& system,
+inline placing::Placement placed(const Graph& graph, const placing::System& system,
                                    const std::vector<std::string>& texts) {
-    auto annotations = placement::parse_annotations(texts, graph, system);
+    auto annotations = placing::parse_annotations(texts, graph, system);
     EXPECT_TRUE(annotations) << (annotations ? "" : render(annotations.error()));
     if (!annotations) return {};
-    auto placement = placement::place(graph, system, *annotations);
+    auto placement = placing::place(graph, system, *annotations);
     EXPECT_TRUE(placement) << (placement ? "" : render(placement.error()));
     if (!placement) return {};
-    const auto fine = placement::verify(graph, system, *annotations, *placement);
+    const auto fine = placing::verify(graph, system, *annotations, *placement);
     EXPECT_TRUE(fine) << (fine ? "" : render(fine.error()));
     return std::move(*placement);
 }

@@ -9,18 +9,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "devices/together.h"
+#include "running/together.h"
 #include "evaluate/compare.h"
 #include "evaluate/evaluate.h"
 #include "graph/verify.h"
-#include "modules/sharded.h"
-#include "placement/parts.h"
+#include "placing/sharded.h"
+#include "placing/parts.h"
 #include "random/trial.h"
 
 namespace heddle::random {
 namespace {
 
-using placement::Mesh;
+using placing::Mesh;
 using sharding::Axis;
 using sharding::PlaceId;
 
@@ -47,10 +47,10 @@ public:
         const Mesh mesh = choices.one_of(std::vector<Mesh>{{2}, {3}, {4}, {2, 2}, {2, 3}});
         mesh_ = mesh;
         const auto said = random_cuts(prepared->graph, mesh, choices);
-        const auto count = static_cast<int32_t>(placement::places_of(mesh));
+        const auto count = static_cast<int32_t>(placing::places_of(mesh));
         std::vector<PlaceId> readers = {PlaceId(choices.below(count))};
         if (choices.below(2) == 0) readers = {PlaceId(0), PlaceId(count - 1)};
-        auto made = modules::sharded(prepared->graph, said,
+        auto made = placing::sharded(prepared->graph, said,
                                      system_for(count, choices.below(2) * 1e-3),
                                      readers);
         if (!made) return render(made.error());
@@ -65,8 +65,8 @@ public:
     }
 
 private:
-    placement::SaidCuts random_cuts(const Graph& graph, const Mesh& mesh, Choices& choices) {
-        placement::SaidCuts said{mesh, {}};
+    placing::SaidCuts random_cuts(const Graph& graph, const Mesh& mesh, Choices& choices) {
+        placing::SaidCuts said{mesh, {}};
         for (const Operation& operation : graph.operations) {
             operations_++;
             if (choices.below(8) == 0) continue;  // as costs choose: any axis
@@ -88,18 +88,18 @@ private:
     }
 
     // Where links answer late, partial results are combined at once.
-    static placement::System system_for(int32_t count, double latency) {
-        auto system = *placement::system_of_processes(detect_host(), count);
-        for (placement::Link& link : system.links) link.latency = latency;
+    static placing::System system_for(int32_t count, double latency) {
+        auto system = *placing::system_of_processes(detect_host(), count);
+        for (placing::Link& link : system.links) link.latency = latency;
         return system;
     }
 
-    std::string interpreted(const Prepared& prepared, const modules::ShardedProgram& made,
+    std::string interpreted(const Prepared& prepared, const placing::ShardedProgram& made,
                             const std::vector<PlaceId>& readers, const std::vector<TensorData>& whole) {
         const auto placed = sharding::place(prepared.graph, made.cutting.cuts, readers);
         if (!placed) return render(placed.error());
         if (auto sound = verify(placed->graph); !sound) return render(sound.error()) + print(placed->graph);
-        for (const modules::Message& message : made.messages) bytes_ += message.bytes;
+        for (const placing::Message& message : made.messages) bytes_ += message.bytes;
         messages_ += made.messages.size();
         const auto values = evaluate_graph(placed->graph, prepared.feeds, Precision::body);
         if (!values) return render(values.error());
@@ -122,7 +122,7 @@ private:
         });
     }
 
-    static std::string cuts_text(const Prepared& prepared, const modules::ShardedProgram& made) {
+    static std::string cuts_text(const Prepared& prepared, const placing::ShardedProgram& made) {
         std::string text;
         for (size_t o = 0; o < prepared.graph.operations.size(); o++)
             text += fmt::format("  {}: {}\n", prepared.graph.operations[o].name, fmt::join(made.cutting.axes[o], ", "));
@@ -142,8 +142,8 @@ private:
         return "";
     }
 
-    std::string run(const Prepared& prepared, modules::ShardedProgram made, const std::vector<PlaceId>& readers) {
-        auto together = devices::Together::load(std::move(made.processes), 2, nullptr);
+    std::string run(const Prepared& prepared, placing::ShardedProgram made, const std::vector<PlaceId>& readers) {
+        auto together = running::Together::load(std::move(made.processes), 2, nullptr);
         if (!together) return render(together.error());
         const auto results = (*together)->run(prepared.feeds);
         if (!results) return render(results.error());

@@ -1,0 +1,26 @@
+// Modelled seconds of operations and copies, by which placement chooses (docs/systems.md).
+#pragma once
+
+#include <vector>
+
+#include "graph/graph.h"
+#include "placing/devices.h"
+
+namespace heddle::placing {
+
+// What an operation takes of whatever device runs it.
+struct OperationWork {
+    double operations = 0;  // scalar_operations (evaluate/work.h)
+    double bytes = 0;       // of the tensors that it reads and makes, each once
+};
+// By OperationId. An opaque operation has no work but its bytes.
+std::vector<OperationWork> work_of(const Graph& graph);
+
+// How much longer operations take that are interpreted, where the target does not say how many it does in a second.
+inline constexpr double interpreted_times = 100;
+
+// launch + max(bytes / bandwidth, operations / rate): the operation alone, before fusion, on all cores. A roofline; what
+// kernels are chosen by is finer (equations/cost.h), but knows no other device.
+double seconds(const OperationWork& work, const Target& target);
+
+}  // namespace heddle::placing

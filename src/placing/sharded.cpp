@@ -1,0 +1,52 @@
+#include "placing/sharded.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "placing/parts.h"
+
+namespace heddle::placing {
+
+Result<ShardedProgram> sharded(const Graph& graph, const placing::SaidCuts& said, placing::System system,
+                               const std::vector<sharding::PlaceId>& readers) {
+    ShardedProgram program{.system = std::make_shared<const placing::System>(std::move(system))};
+    auto cutting = placing::choose_cuts(graph, said, *program.system, readers);
+    if (!cutting) return fail(std::move(cutting.error()));
+    program.cutting = std::move(*cutting);
+    const auto placed = sharding::place(graph, program.cutting.cuts, readers);
+    if (!placed) return fail(placed.error());
+    const auto placement = placing::placement_of(*placed, *program.system, readers);
+    const Function mixed = mixed_function("main", placed->graph, *program.system, placement);
+    const auto target = program.system->devices.front().target;
+    Processes made = by_process(mixed, *program.system, target);
+    program.messages = std::move(made.messages);
+    for (const Module& module : made.modules) {
+        if (auto sound = verify(module); !sound) return fail(std::move(sound.error()));
+        auto own = split(module);
+        if (!own) return fail(std::move(own.error()));
+        program.processes.push_back(std::move(*own));
+    }
+    if (auto sound = verify_messages(program.processes); !sound) return fail(std::move(sound.error()));
+    // Less where parts of results are never read.
+    const int64_t modelled = program.cutting.bytes;
+    placing::Cutting& cutting_made = program.cutting;
+    cutting_made.bytes = 0;
+    std::ranges::fill(cutting_made.out, 0);
+    std::ranges::fill(cutting_made.in, 0);
+    for (const Message& message : program.messages) {
+        cutting_made.bytes += message.bytes;
+        cutting_made.out[static_cast<size_t>(message.from)] += message.bytes;
+        cutting_made.in[static_cast<size_t>(message.to)] += message.bytes;
+    }
+    if (program.cutting.bytes > modelled) {
+        return fail({.code = "modules.broken",
+                     .summary = "messages have other bytes than the model of their costs",
+                     .expected = fmt::format("at most {} bytes", modelled),
+                     .found = fmt::format("{} bytes", program.cutting.bytes),
+                     .remedy = "report it: it is a mistake of the compiler"});
+    }
+    return program;
+}
+
+}  // namespace heddle::placing

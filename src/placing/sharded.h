@@ -1,0 +1,21 @@
+// A graph cut over several processes, as their functions (docs/machines.md).
+#pragma once
+
+#include "placing/processes.h"
+#include "placing/choose_cuts.h"
+
+namespace heddle::placing {
+
+struct ShardedProgram {
+    std::shared_ptr<const placing::System> system;
+    placing::Cutting cutting;
+    std::vector<Module> processes;  // split, one a place
+    std::vector<Message> messages;
+};
+
+// Each of `readers` gets all outputs; every process takes all inputs. Checked by verify and verify_messages, and that the
+// messages' bytes are the model's. Codes: those of placing::choose_cuts and sharding::place.
+Result<ShardedProgram> sharded(const Graph& graph, const placing::SaidCuts& said, placing::System system,
+                               const std::vector<sharding::PlaceId>& readers);
+
+}  // namespace heddle::placing

@@ -1,0 +1,356 @@
+#include "running/program.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "runtime/executable.h"
+
+namespace heddle::running {
+
+using placing::Function;
+using placing::FunctionId;
+using placing::Step;
+using placing::ValueId;
+using placing::DeviceId;
+using placing::MemoryId;
+
+namespace {
+
+// The memory of a function's only device, or of all its values.
+MemoryId only_memory(const placing::Module& module, const Function& entry) {
+    MemoryId only = no_id;
+    for (const placing::Value& value : entry.values) {
+        if (value.memory == no_id || (only != no_id && value.memory != only)) return no_id;
+        only = value.memory;
+    }
+    const bool launches = std::ranges::any_of(entry.steps, [&](const Step& step) {
+        return step.kind == Step::Kind::call && module.function(step.callee).side == Function::Side::device;
+    });
+    return launches ? MemoryId() : only;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Program>> Program::load(placing::Module module, const Inventory& inventory,
+                                               const std::vector<int64_t>& needed) {
+    auto program = std::make_shared<Program>();
+    const auto entry = std::ranges::find(module.functions, true, &Function::entry);
+    if (entry == module.functions.end()) {
+        return fail({.code = "devices.no_entry",
+                     .summary = "the program has functions of devices alone, and nothing here launches them",
+                     .remedy = "give the target a host"});
+    }
+    program->entry_ = FunctionId(entry - module.functions.begin());
+    auto binding = bind_devices(*module.system, inventory, needed);
+    if (!binding) return fail(std::move(binding.error()));
+    program->module_ = std::move(module);
+    for (const placing::Memory& memory : program->system().memories)
+        program->memories_.push_back(std::make_shared<ScopeMemory>(memory.bytes));
+    program->only_ = only_memory(program->module_, program->entry());
+    if (auto done = program->compile(inventory, *binding); !done) return fail(std::move(done.error()));
+    return program;
+}
+
+Result<void> Program::compile(const Inventory& inventory, const Binding& binding) {
+    for (size_t f = 0; f < module_.functions.size(); f++) {
+        const Function& function = module_.functions[f];
+        std::shared_ptr<Driver> driver;
+        if (function.target && !function.target->library.empty()) {
+            const auto library = find_library(*function.target, inventory);
+            if (!library) return fail(library.error());
+            driver = inventory.libraries[*library].driver;
+        } else if (function.device != no_id) {
+            driver = inventory.devices[binding.devices[function.device]].driver;
+        }
+        // What an entry computes itself, it computes for its host, whatever encloses that.
+        const bool of_device = function.target && function.target->level() == TargetLevel::device;
+        const Target& target = of_device ? *function.target : *system().device(function.device).target;
+        for (size_t s = 0; s < function.steps.size(); s++) {
+            if (function.steps[s].kind != Step::Kind::compute) continue;
+            auto made = driver->compile(*function.steps[s].graph, target);
+            if (!made) return fail(std::move(made.error()));
+            compiled_[{FunctionId(f), s}] = std::move(*made);
+        }
+    }
+    return {};
+}
+
+const plan::Plan* Program::plan(FunctionId function, size_t step) const {
+    const auto found = compiled_.find({function, step});
+    return found == compiled_.end() ? nullptr : found->second->plan();
+}
+
+Result<TensorData> Program::allocate(const TensorType& type, MemoryId memory) {
+    auto bytes = memories_[memory]->allocate(type.byte_size());
+    if (bytes) return TensorData(type.dtype, type.extents(), std::move(bytes));
+    const ScopeMemory& scope = *memories_[memory];
+    return fail({.code = "devices.out_of_memory",
+                 .summary = fmt::format("{} has no room for {}", system().memory(memory).text(), type.text()),
+                 .expected = fmt::format("{} bytes more", type.byte_size()),
+                 .found = scope.bytes() > 0 ? fmt::format("{} of {} bytes in use", scope.used(), scope.bytes()) : "",
+                 .remedy = "place less there, or use a device with more memory",
+                 .params = {{"memory", system().memory(memory).text()}}});
+}
+
+Result<TensorData> Program::copied(const TensorData& data, MemoryId memory) {
+    auto there = allocate({data.dtype(), {data.shape().begin(), data.shape().end()}}, memory);
+    if (!there) return there;
+    std::memcpy(there->mutable_data(), data.data(), static_cast<size_t>(data.byte_size()));
+    return there;
+}
+
+Result<DeviceTensor> Program::put(const TensorData& data, MemoryId memory) {
+    auto there = copied(data, memory);
+    if (!there) return fail(std::move(there.error()));
+    return DeviceTensor{std::move(*there), memory};
+}
+
+// `taken`: the memory that a program of one device takes from its arguments.
+Result<void> Program::check_arguments(const std::vector<DeviceTensor>& arguments, MemoryId& taken) const {
+    const Function& function = entry();
+    std::vector<std::string> names;
+    std::vector<TensorType> types;
+    std::vector<TensorData> data;
+    for (ValueId v : function.parameters) {
+        names.push_back(function.value(v).name);
+        types.push_back(function.value(v).type);
+    }
+    for (const DeviceTensor& argument : arguments) data.push_back(argument.data);
+    if (auto fine = runtime::check_inputs(names, types, data); !fine) return fine;
+    if (only_ != no_id && !arguments.empty()) taken = arguments.front().memory;
+    const auto text = [&](MemoryId memory) {
+        const bool known = memory >= 0 && static_cast<size_t>(memory.number()) < memories_.size();
+        return known ? system().memory(memory).text() : std::string("no memory of the system");
+    };
+    Diagnostics problems;
+    for (size_t i = 0; i < arguments.size(); i++) {
+        const MemoryId own = function.value(function.parameters[i]).memory;
+        const MemoryId wanted = taken != no_id && own == only_ ? taken : own;
+        const bool known =
+            arguments[i].memory >= 0 && static_cast<size_t>(arguments[i].memory.number()) < memories_.size();
+        const bool kind = known && system().memory(arguments[i].memory).kind == system().memory(own).kind;
+        if (kind && arguments[i].memory == wanted) continue;
+        // Of tensors on two devices, the first one says where.
+        problems.push_back({.code = "devices.argument",
+                            .summary = fmt::format("argument '{}' does not lie where the program takes it", names[i]),
+                            .expected = taken != no_id && i > 0 ? text(wanted) + ", as '" + names[0] + "'" : text(own),
+                            .found = text(arguments[i].memory),
+                            .remedy = "copy it there first",
+                            .params = {{"argument", names[i]}}});
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return {};
+}
+
+Result<std::vector<DeviceTensor>> Program::run(const std::vector<DeviceTensor>& arguments, RunReport* report,
+                                               transport::Transport* transport) {
+    MemoryId taken = no_id;
+    if (auto fine = check_arguments(arguments, taken); !fine) return fail(std::move(fine.error()));
+    Values values;
+    for (const DeviceTensor& argument : arguments) values.push_back(argument.data);
+    RunReport ignored;
+    auto results = run_function(entry_, std::move(values), taken, report ? report : &ignored, transport);
+    if (!results) {
+        if (transport) transport->fail(results.error());
+        return fail(std::move(results.error()));
+    }
+    std::vector<DeviceTensor> list;
+    for (size_t i = 0; i < results->size(); i++) {
+        const MemoryId own = entry().value(entry().results[i]).memory;
+        list.push_back({std::move((*results)[i]), taken != no_id ? taken : own});
+    }
+    return list;
+}
+
+// One call of a function: its values, as long as a later step needs them.
+class Program::Frame {
+public:
+    Frame(Program& program, FunctionId id, MemoryId taken, RunReport& report, transport::Transport* transport)
+        : program_(program),
+          id_(id),
+          function_(program.module_.function(id)),
+          taken_(taken),
+          report_(report),
+          transport_(transport) {}
+
+    Result<Values> run(Values arguments) {
+        values_.resize(function_.values.size());
+        for (size_t v = 0; v < values_.size(); v++) {
+            if (const auto& constant = function_.values[v].constant) values_[v] = *constant;
+        }
+        for (size_t i = 0; i < arguments.size(); i++) values_[function_.parameters[i]] = std::move(arguments[i]);
+        find_last_uses();
+        for (size_t s = 0; s < function_.steps.size(); s++) {
+            if (auto ready = expect_ahead(s); !ready) return fail(std::move(ready.error()));
+            const auto begin = std::chrono::steady_clock::now();
+            const size_t line = report_.lines.size();
+            if (auto done = step(s); !done) return fail(std::move(done.error()));
+            const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+            if (report_.lines.size() > line) report_.lines[line].seconds = time.count();
+            for (size_t v = 0; v < values_.size(); v++) {
+                if (last_use_[v] == static_cast<int64_t>(s)) values_[v] = TensorData();
+            }
+        }
+        if (!sent_.empty()) {
+            if (auto done = transport_->finish(); !done) return fail(std::move(done.error()));
+        }
+        Values results;
+        for (ValueId v : function_.results) results.push_back(values_[v]);
+        return results;
+    }
+
+private:
+    void find_last_uses() {
+        last_use_.assign(values_.size(), -1);
+        for (size_t s = 0; s < function_.steps.size(); s++) {
+            for (ValueId v : function_.steps[s].inputs) last_use_[v] = static_cast<int64_t>(s);
+            // What nothing reads goes at once.
+            for (ValueId v : function_.steps[s].outputs) last_use_[v] = static_cast<int64_t>(s);
+        }
+        for (ValueId v : function_.results) last_use_[v] = -1;
+    }
+
+    Result<void> step(size_t s) {
+        const Step& step = function_.steps[s];
+        switch (step.kind) {
+        case Step::Kind::compute: return compute(s, step);
+        case Step::Kind::call: return call(step);
+        case Step::Kind::copy: return copy(step);
+        case Step::Kind::send: return send(step);
+        case Step::Kind::receive: return receive(step);
+        }
+        return {};
+    }
+
+    Values inputs_of(const Step& step) const {
+        Values inputs;
+        for (ValueId v : step.inputs) inputs.push_back(values_[v]);
+        return inputs;
+    }
+
+    // Of a value that says nothing, where its function's device has its tensors.
+    MemoryId memory_of(ValueId v) const {
+        if (taken_ != no_id) return taken_;
+        const MemoryId own = function_.value(v).memory;
+        return own != no_id ? own : program_.system().default_location(function_.device).memory;
+    }
+
+    Result<Values> made_for(const Step& step) {
+        Values outputs;
+        for (ValueId v : step.outputs) {
+            auto memory = program_.allocate(function_.value(v).type, memory_of(v));
+            if (!memory) return fail(std::move(memory.error()));
+            outputs.push_back(std::move(*memory));
+        }
+        return outputs;
+    }
+
+    Result<void> compute(size_t s, const Step& step) {
+        report_.lines.push_back({"compute " + function_.name});
+        auto made = made_for(step);
+        if (!made) return fail(std::move(made.error()));
+        Values outputs = std::move(*made);
+        const CompiledFunction& compiled = *program_.compiled_.at({id_, s});
+        if (const plan::Plan* plan = compiled.plan())
+            report_.kernel_launches += plan->launches() + plan->layout_launches();
+        auto done = compiled.run(inputs_of(step), outputs);
+        for (size_t i = 0; i < outputs.size(); i++) values_[step.outputs[i]] = std::move(outputs[i]);
+        return done;
+    }
+
+    Result<void> call(const Step& step) {
+        const Function& callee = program_.module_.function(step.callee);
+        const bool launch = function_.side == Function::Side::host && callee.side == Function::Side::device;
+        report_.lines.push_back({fmt::format("{} {}", launch ? "launch" : "call", callee.name)});
+        report_.launches += launch;
+        // Inside of it, values lie where the caller's do: they may be of another scope than the device's first.
+        MemoryId memory = taken_;
+        for (ValueId v : step.inputs) memory = memory == no_id ? memory_of(v) : memory;
+        for (ValueId v : step.outputs) memory = memory == no_id ? memory_of(v) : memory;
+        auto results = program_.run_function(step.callee, inputs_of(step), memory, &report_, transport_);
+        if (!results) return fail(std::move(results.error()));
+        for (size_t i = 0; i < results->size(); i++) values_[step.outputs[i]] = std::move((*results)[i]);
+        return {};
+    }
+
+    // From memory to memory, as far as the route goes.
+    Result<void> copy(const Step& step) {
+        TensorData data = values_[step.inputs[0]];
+        const std::string to = program_.system().memory(step.route.back()).text();
+        report_.lines.push_back(
+            {fmt::format("copy {} to {}", function_.value(step.inputs[0]).name, to), 0, data.byte_size()});
+        for (size_t i = 1; i < step.route.size(); i++) {
+            auto there = program_.copied(data, step.route[i]);
+            if (!there) return fail(std::move(there.error()));
+            data = std::move(*there);
+        }
+        report_.copies++;
+        report_.copied_bytes += data.byte_size();
+        values_[step.outputs[0]] = std::move(data);
+        return {};
+    }
+
+    // Memory for what is received before the step and before the next one that computes, so that it arrives while this
+    // one runs.
+    Result<void> expect_ahead(size_t step) {
+        for (int computing = 0; expected_ < function_.steps.size(); expected_++) {
+            const Step& next = function_.steps[expected_];
+            if (expected_ >= step && next.kind != Step::Kind::receive && next.kind != Step::Kind::send && ++computing > 1)
+                break;
+            if (next.kind != Step::Kind::receive) continue;
+            auto made = made_for(next);
+            if (!made) return fail(std::move(made.error()));
+            for (size_t i = 0; i < made->size(); i++) values_[next.outputs[i]] = std::move((*made)[i]);
+            if (auto done = transport_->expect(next.process, parts(next.outputs)); !done) return done;
+        }
+        return {};
+    }
+
+    // The memory of values that make one message.
+    const std::vector<std::span<std::byte>>& parts(const std::vector<ValueId>& values) {
+        parts_.clear();
+        for (ValueId v : values) {
+            // What is sent is only read.
+            auto* data = const_cast<std::byte*>(static_cast<const std::byte*>(values_[v].data()));
+            parts_.emplace_back(data, static_cast<size_t>(values_[v].byte_size()));
+        }
+        return parts_;
+    }
+
+    Result<void> send(const Step& step) {
+        for (ValueId v : step.inputs) sent_.push_back(values_[v]);  // it stays until all of it has left
+        int64_t bytes = 0;
+        for (const auto& part : parts(step.inputs)) bytes += static_cast<int64_t>(part.size());
+        report_.lines.push_back({fmt::format("send to process {}", step.process), 0, bytes});
+        report_.messages++;
+        report_.sent_bytes += bytes;
+        return transport_->send(step.process, parts_);
+    }
+
+    Result<void> receive(const Step& step) {
+        report_.lines.push_back({fmt::format("receive from process {}", step.process)});
+        return transport_->await(step.process);
+    }
+
+    Program& program_;
+    const FunctionId id_;
+    const Function& function_;
+    const MemoryId taken_;
+    RunReport& report_;
+    Values values_;
+    std::vector<int64_t> last_use_;  // by value: a step; below zero: it stays
+    transport::Transport* const transport_;  // null: there is one process
+    size_t expected_ = 0;                    // receives before this step have memory
+    Values sent_;
+    std::vector<std::span<std::byte>> parts_;
+};
+
+Result<Program::Values> Program::run_function(FunctionId function, Values arguments, MemoryId taken,
+                                              RunReport* report, transport::Transport* transport) {
+    return Frame(*this, function, taken, *report, transport).run(std::move(arguments));
+}
+
+}  // namespace heddle::running

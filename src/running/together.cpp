@@ -1,0 +1,104 @@
+#include "running/together.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "cache/hash.h"
+#include "transport/agree.h"
+#include "transport/in_process.h"
+
+namespace heddle::running {
+namespace {
+
+std::vector<std::shared_ptr<transport::Transport>> ends_in_memory(size_t count, std::chrono::milliseconds timeout) {
+    std::vector<std::shared_ptr<transport::Transport>> ends;
+    for (auto& end : transport::make_in_process(static_cast<int>(count), timeout)) ends.push_back(std::move(end));
+    return ends;
+}
+
+Result<void> check_size(const transport::Transport& transport, size_t processes) {
+    if (static_cast<size_t>(transport.size()) == processes) return {};
+    return fail({.code = "transport.size",
+                 .summary = "a program is cut for another number of processes than run it",
+                 .expected = fmt::format("{} processes", processes),
+                 .found = fmt::format("{} processes", transport.size()),
+                 .remedy = "start as many processes as the cut has places"});
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Together>> Together::load(std::vector<placing::Module> processes, int threads,
+                                                 std::shared_ptr<cache::Folder> folder,
+                                                 std::chrono::milliseconds timeout) {
+    auto together = std::make_shared<Together>();
+    together->timeout_ = timeout;
+    const int cores = threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency());
+    const int share = std::max(1, cores / std::max(1, static_cast<int>(processes.size())));
+    const auto kernels = inference::make_kernel_cache(std::move(folder));
+    for (placing::Module& module : processes) {
+        auto program = Program::load(std::move(module), inventory_of_this_machine(share, kernels));
+        if (!program) return fail(std::move(program.error()));
+        together->programs_.push_back(std::move(*program));
+    }
+    together->ends_ = ends_in_memory(together->programs_.size(), timeout);
+    return together;
+}
+
+Result<std::shared_ptr<Together>> Together::join(std::vector<placing::Module> processes,
+                                                 std::shared_ptr<transport::Transport> transport,
+                                                 const std::string& what, int threads,
+                                                 std::shared_ptr<cache::Folder> folder) {
+    const auto join = [&]() -> Result<std::shared_ptr<Together>> {
+        if (auto fits = check_size(*transport, processes.size()); !fits) return fail(std::move(fits.error()));
+        std::string text = what;
+        for (const placing::Module& module : processes) text += placing::print(module);
+        const std::string digest = cache::digest(text);
+        if (auto same = transport::agree(*transport, "program", std::as_bytes(std::span(digest))); !same)
+            return fail(std::move(same.error()));
+        auto program = Program::load(std::move(processes[static_cast<size_t>(transport->rank())]),
+                                     inventory_of_this_machine(threads, std::move(folder)));
+        if (!program) return fail(std::move(program.error()));
+        auto together = std::make_shared<Together>();
+        together->programs_.push_back(std::move(*program));
+        together->ends_.push_back(transport);
+        return together;
+    };
+    auto joined = join();
+    if (!joined) transport->fail(joined.error());
+    return joined;
+}
+
+Result<std::vector<std::vector<TensorData>>> Together::run(const std::vector<TensorData>& inputs,
+                                                           std::vector<RunReport>* reports) {
+    std::vector<Result<std::vector<DeviceTensor>>> made(size());
+    if (reports) reports->assign(size(), {});
+    const auto run_one = [&](size_t own) {
+        std::vector<DeviceTensor> arguments;
+        const placing::Function& entry = programs_[own]->entry();
+        for (size_t i = 0; i < inputs.size() && i < entry.parameters.size(); i++)
+            arguments.push_back({inputs[i], entry.value(entry.parameters[i]).memory});
+        made[own] = programs_[own]->run(arguments, reports ? &(*reports)[own] : nullptr, ends_[own].get());
+    };
+    {
+        std::vector<std::jthread> others;
+        for (size_t own = 1; own < size(); own++) others.emplace_back(run_one, own);
+        run_one(0);
+    }
+    const auto is_first = [](const auto& result) { return !result && !result.error()[0].code.starts_with("transport."); };
+    auto failed = std::ranges::find_if(made, is_first);
+    if (failed == made.end()) failed = std::ranges::find_if(made, [](const auto& result) { return !result; });
+    if (failed != made.end()) {
+        if (timeout_.count() > 0) ends_ = ends_in_memory(size(), timeout_);  // for a next run
+        return fail(std::move(failed->error()));
+    }
+    std::vector<std::vector<TensorData>> results;
+    for (auto& tensors : made) {
+        auto& own = results.emplace_back();
+        for (DeviceTensor& tensor : *tensors) own.push_back(std::move(tensor.data));
+    }
+    return results;
+}
+
+}  // namespace heddle::running

@@ -1,0 +1,43 @@
+// The processes of one program (placing/processes.h) that this process runs: all of them, as threads, with a transport in
+// memory; or one of them, whose transport leads to the others.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "running/program.h"
+
+namespace heddle::running {
+
+class Together {
+public:
+    // One module a process, each on this machine with its share of `threads` (0: all cores). Codes: those of
+    // Program::load.
+    static Result<std::shared_ptr<Together>> load(std::vector<placing::Module> processes, int threads,
+                                                  std::shared_ptr<cache::Folder> folder,
+                                                  std::chrono::milliseconds timeout = std::chrono::minutes(5));
+    // The transport's rank is the process; the others' modules are dropped. `what` is what all must agree in, beside the
+    // modules: a model's digest. Codes: those of Program::load, of transport::agree; transport.size (there are more or
+    // fewer processes than modules). Where this process fails, it tells the others.
+    static Result<std::shared_ptr<Together>> join(std::vector<placing::Module> processes,
+                                                  std::shared_ptr<transport::Transport> transport,
+                                                  const std::string& what, int threads,
+                                                  std::shared_ptr<cache::Folder> folder);
+
+    size_t size() const { return programs_.size(); }  // processes that run here
+    const Program& program(size_t own) const { return *programs_[own]; }
+    int rank(size_t own) const { return ends_[own]->rank(); }
+
+    // By process that runs here: what its entry gives. All take the same inputs. Of several that fail because one did, that
+    // one's diagnostics. Codes: those of Program::run.
+    Result<std::vector<std::vector<TensorData>>> run(const std::vector<TensorData>& inputs,
+                                                     std::vector<RunReport>* reports = nullptr);
+
+private:
+    std::vector<std::shared_ptr<Program>> programs_;
+    std::vector<std::shared_ptr<transport::Transport>> ends_;
+    std::chrono::milliseconds timeout_{};  // of ends in memory; 0: the end leads elsewhere
+};
+
+}  // namespace heddle::running
