@@ -76,7 +76,7 @@ from test_places import layer, normal, weights
 
 machines = heddle.machines()
 with machines:
-    cut = heddle.shard(layer, machines=machines)
+    cut = heddle.shard(layer, "in_row=2", machines=machines)
     result = cut(normal(8, 12), weights())
     if sys.argv[1] == "fails" and machines.rank == 1:
         raise ValueError("rank 1 has had enough")
