@@ -259,7 +259,7 @@ private:
                 if (axis.extent.named()) names.insert(axis.extent.text());
             }
         }
-        Diagnostic problem{.code = "placement.cut_name",
+        Diagnostic problem{.code = "placing.cut_name",
                            .summary = cut.operation.empty()
                                           ? fmt::format("no operation has an axis '{}'", cut.axis)
                                           : fmt::format("there is no axis '{}' of an operation '{}'", cut.axis, cut.operation),

@@ -126,7 +126,7 @@ public:
 
 private:
     void too_many(const std::string& what, size_t most, size_t found) {
-        problems_.push_back({.code = "placement.locations",
+        problems_.push_back({.code = "placing.locations",
                              .summary = fmt::format("a system has too many {} to choose among", what),
                              .expected = fmt::format("at most {}", most),
                              .found = std::to_string(found),
@@ -153,7 +153,7 @@ private:
     }
 
     void problem(const std::string& summary, const std::string& found) {
-        problems_.push_back({.code = "placement.system",
+        problems_.push_back({.code = "placing.system",
                              .summary = summary,
                              .found = found,
                              .remedy = "correct the target's devices and links (docs/systems.md)"});

@@ -92,8 +92,8 @@ struct SystemLimits {
 };
 
 // In the order of names, whatever that of the text is. Devices of the target: itself, with its host, all of a machine,
-// all of a cluster's machines, each by itself. Codes: placement.system (an end of a link or a host that is no device;
-// two devices of one name), placement.locations (too many, or too many links).
+// all of a cluster's machines, each by itself. Codes: placing.system (an end of a link or a host that is no device;
+// two devices of one name), placing.locations (too many, or too many links).
 Result<System> system_of(const Target& target, const SystemLimits& limits = {});
 
 }  // namespace heddle::placing

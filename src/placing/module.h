@@ -92,7 +92,7 @@ Function mixed_function(std::string name, const Graph& graph, const placing::Sys
 // of that device, which the host launches. Of a function that is called, each target that it is called for has a copy of
 // its own: "name", or "name@device" of those that are on a device. What is called from devices alone is not on the host,
 // and what nobody calls is nowhere. Without a host in the system there are functions of devices alone.
-// Codes: modules.recursion; modules.target (a callee's target is none of the system's, where it is called).
+// Codes: placing.recursion; placing.target (a callee's target is none of the system's, where it is called).
 Result<Module> split(const Module& source);
 
 // Ids in range, values defined before they are used and of the types that graphs and callees have, copies that change

@@ -88,7 +88,7 @@ private:
             if (cause.empty()) cause = name;
             return;
         }
-        problems_.push_back({.code = "placement.conflict",
+        problems_.push_back({.code = "placing.conflict",
                              .summary = fmt::format("'{}' is wanted on {}, and '{}', which is made with it, on {}",
                                                     cause, known.text(), name, wish.text()),
                              .reason = "what makes a tensor runs where the tensor lies",
@@ -299,7 +299,7 @@ private:
 
     std::unexpected<Diagnostics> no_room(const Placement& placed, MemoryId memory) const {
         const Memory& small = system_.memory(memory);
-        return fail({.code = "placement.memory",
+        return fail({.code = "placing.memory",
                      .summary = fmt::format("what lies on {} does not fit into its memory", small.text()),
                      .expected = fmt::format("at most {} bytes", small.bytes),
                      .found = fmt::format("{} bytes at once", placed.peak_bytes[memory]),
@@ -342,7 +342,7 @@ private:
             const MemoryId from = placement.tensors[copy.tensor];
             copy.route = system_.route(from, copy.to, graph_.tensor(copy.tensor).type.byte_size());
             if (!copy.route.exists()) {
-                return fail({.code = "placement.no_way",
+                return fail({.code = "placing.no_way",
                              .summary = fmt::format("'{}' is needed on {}, and no link leads there from {}",
                                                     graph_.tensor(copy.tensor).name, system_.memory(copy.to).text(),
                                                     system_.memory(from).text()),

@@ -65,14 +65,14 @@ struct PlaceOptions {
 //   3. else where modelled seconds of all operations and copies together are least.
 // A tensor lies where it is made; an input at the caller, or where it is annotated; a constant where it is annotated, or
 // where it is first read. Where a memory is too small, what would lie there pays for it, ever more, until the rest fits.
-// Codes: placement.conflict (annotations that contradict one another, both named), placement.memory (a memory is too
-// small), placement.no_way (no link leads to where a tensor is read), those of locations_for.
+// Codes: placing.conflict (annotations that contradict one another, both named), placing.memory (a memory is too
+// small), placing.no_way (no link leads to where a tensor is read), those of locations_for.
 Result<Placement> place(const Graph& graph, const System& system, const Annotations& annotations,
                         const PlaceOptions& options = {});
 
 // An independent check: annotations hold, operations that write one tensor run at one location, tensors lie where they
 // are made; each tensor is copied once to each other memory where it is read, along links that there are, and to none
-// else. Code placement.broken: our own mistake.
+// else. Code placing.broken: our own mistake.
 Result<void> verify(const Graph& graph, const System& system, const Annotations& annotations,
                     const Placement& placement);
 

@@ -75,7 +75,7 @@ private:
         for (const Device& device : places_.system_.devices) kinds.insert(device.target->kind);
         std::string list;
         for (const std::string& kind : kinds) list += (list.empty() ? "" : ", ") + kind;
-        return {.code = "placement.places",
+        return {.code = "placing.places",
                 .summary = kind_.empty()
                                ? fmt::format("'{}' has no device that is a place", short_text(target_))
                                : fmt::format("'{}' has no device of kind '{}'", short_text(target_), kind_),

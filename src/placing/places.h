@@ -100,7 +100,7 @@ private:
 // Of a target of any level: the devices of a machine, of each machine of a cluster, whatever its entry's count; but
 // those that launch others' kernels, and libraries, which have no memory of their own. With a `kind` the devices of this
 // kind, whatever they launch. Two targets of one device are one place, by the first one's. Fewer processes than places
-// take the first ones. Codes: placement.places (there is no such device), placement.locations (too many kinds of
+// take the first ones. Codes: placing.places (there is no such device), placing.locations (too many kinds of
 // machines to find the ways between), those of system_of.
 Result<Places> places_of(const Target& target, const std::string& kind = {});
 

@@ -16,7 +16,7 @@ namespace heddle::placing {
 namespace {
 
 Diagnostic wrong_text(const std::string& text) {
-    return {.code = "placement.cut_syntax",
+    return {.code = "placing.cut_syntax",
             .summary = fmt::format("'{}' says no cut", text),
             .expected = "AXIS=PARTS or OPERATION.AXIS=PARTS, with a comma between dimensions of the mesh; AXIS/TURNS",
             .params = {{"text", text}}};
@@ -66,8 +66,8 @@ public:
     explicit CutsReader(std::shared_ptr<const SourceText> text) : text_(std::move(text)) {}
 
     Result<SaidCuts> read() {
-        const auto tree = read_json_tree(text_, {most_text, most_memory, 8, "placement.cut_file", "placement.cut_file",
-                                                 "placement.cut_file"});
+        const auto tree = read_json_tree(text_, {most_text, most_memory, 8, "placing.cut_file", "placing.cut_file",
+                                                 "placing.cut_file"});
         if (!tree) return fail(tree.error());
         const JsonValue* const mesh = tree->kind == JsonValue::Kind::object ? member(*tree, "mesh") : nullptr;
         const JsonValue* const cuts = tree->kind == JsonValue::Kind::object ? member(*tree, "cuts") : nullptr;
@@ -80,7 +80,7 @@ public:
 
 private:
     Diagnostic wrong(const JsonValue& value, std::string what, std::string expected) const {
-        return {.code = "placement.cut_file",
+        return {.code = "placing.cut_file",
                 .summary = fmt::format("{} is something else", what),
                 .place = {text_, value.offset, value.length},
                 .expected = std::move(expected),
@@ -165,7 +165,7 @@ Result<SaidCuts> parse_cuts(const std::vector<std::string>& texts) {
             said.stages = stages;
         }
         if (said.mesh == mesh && said.stages == stages) continue;
-        return fail({.code = "placement.cut_mesh",
+        return fail({.code = "placing.cut_mesh",
                      .summary = fmt::format("'{}' is of another mesh than the cuts before", text),
                      .expected = fmt::format("{} parts", fmt::join(said.mesh, ", ")),
                      .found = fmt::format("{} parts", fmt::join(mesh, ", "))});

@@ -34,12 +34,12 @@ struct SaidCuts {
 };
 // Texts of commands: "in_row=2,y.k=4" is a mesh of 2 by 4 whose dimensions cut `in_row` of all operations that have it
 // and `k` of the operation y, "4" a mesh without a word on cuts, "stages=4" a pipeline, "batch/8" eight turns. Each speaks of the dimensions of one mesh, which all of
-// them must agree in; or a file's name, "cuts.json", alone. Codes placement.cut_syntax, placement.cut_mesh, those of
+// them must agree in; or a file's name, "cuts.json", alone. Codes placing.cut_syntax, placing.cut_mesh, those of
 // read_file and read_cuts.
 Result<SaidCuts> parse_cuts(const std::vector<std::string>& texts);
 
 // A file: {"mesh": [2, 2], "cuts": {"y": ["in_row", null]}}: for each operation an axis, or none, for each dimension of the
-// mesh. Operations that it does not name are left to costs. Code placement.cut_file, with places in the text.
+// mesh. Operations that it does not name are left to costs. Code placing.cut_file, with places in the text.
 Result<SaidCuts> read_cuts(const std::shared_ptr<const SourceText>& text);
 // By OperationId and dimension of the mesh the axis's name; empty: none. What read_cuts reads.
 std::string print_cuts(const Graph& graph, const Mesh& mesh, const std::vector<std::vector<std::string>>& axes);

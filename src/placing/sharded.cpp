@@ -40,7 +40,7 @@ Result<ShardedProgram> sharded(const Graph& graph, const placing::SaidCuts& said
         cutting_made.in[static_cast<size_t>(message.to)] += message.bytes;
     }
     if (program.cutting.bytes > modelled) {
-        return fail({.code = "modules.broken",
+        return fail({.code = "placing.broken",
                      .summary = "messages have other bytes than the model of their costs",
                      .expected = fmt::format("at most {} bytes", modelled),
                      .found = fmt::format("{} bytes", program.cutting.bytes),

@@ -67,7 +67,7 @@ private:
         if (known != copies_.end()) {
             if (known->second == no_id) {
                 problems_.push_back(
-                    {.code = "modules.recursion",
+                    {.code = "placing.recursion",
                      .summary = fmt::format("function '{}' calls itself", source_.function(called).name),
                      .remedy = "write it without recursion",
                      .params = {{"function", source_.function(called).name}}});
@@ -96,7 +96,7 @@ private:
     }
 
     void wrong_target(const Function& function) {
-        problems_.push_back({.code = "modules.target",
+        problems_.push_back({.code = "placing.target",
                              .summary = fmt::format("function '{}' is called where its target is not", function.name),
                              .reason = "a callee's target lies within its caller's",
                              .remedy = "call it from code of its own device, or give it no target",

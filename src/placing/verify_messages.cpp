@@ -47,7 +47,7 @@ private:
     };
 
     void wrong(std::string summary) {
-        problems_.push_back({.code = "modules.broken",
+        problems_.push_back({.code = "placing.broken",
                              .summary = std::move(summary),
                              .remedy = "report it: it is a mistake of the compiler"});
     }

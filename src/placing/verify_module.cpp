@@ -33,7 +33,7 @@ public:
 
 private:
     static Diagnostic problem(std::string summary) {
-        return {.code = "modules.broken",
+        return {.code = "placing.broken",
                 .summary = std::move(summary),
                 .remedy = "report it: it is a mistake of the compiler"};
     }

@@ -28,7 +28,7 @@ public:
 
 private:
     void wrong(std::string summary) {
-        problems_.push_back({.code = "placement.broken",
+        problems_.push_back({.code = "placing.broken",
                              .summary = std::move(summary),
                              .remedy = "report it: it is a mistake of the compiler"});
     }

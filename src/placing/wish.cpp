@@ -64,7 +64,7 @@ Result<std::vector<Location>> locations_for(const System& system, const Wish& wi
         if (wish.scope.empty() ? first : wish.scope == scope) left.push_back(location);
     }
     if (!wish.device.empty() && std::ranges::find(devices, wish.device) == devices.end()) {
-        return fail({.code = "placement.unknown_device",
+        return fail({.code = "placing.unknown_device",
                      .summary = fmt::format("the system has no device '{}'", wish.device),
                      .expected = list_of(devices),
                      .remedy = suggestion(wish.device, devices),
@@ -72,7 +72,7 @@ Result<std::vector<Location>> locations_for(const System& system, const Wish& wi
     }
     if (left.empty()) {
         return fail(
-            {.code = "placement.unknown_scope",
+            {.code = "placing.unknown_scope",
              .summary = fmt::format("{} has no memory '{}'",
                                     wish.device.empty() ? "the system" : "device '" + wish.device + "'", wish.scope),
              .expected = list_of(scopes),
@@ -86,7 +86,7 @@ Result<Annotations> parse_annotations(const std::vector<std::string>& texts, con
     Annotations annotations;
     Diagnostics problems;
     const auto wrong = [&](const std::string& text, const char* summary) {
-        problems.push_back({.code = "placement.annotation",
+        problems.push_back({.code = "placing.annotation",
                             .summary = summary,
                             .expected = "NAME=DEVICE, NAME=DEVICE:SCOPE or NAME=:SCOPE",
                             .found = text});
@@ -114,7 +114,7 @@ Result<Annotations> parse_annotations(const std::vector<std::string>& texts, con
         } else {
             std::vector<std::string> names;
             for (const Tensor& known : graph.tensors) names.push_back(known.name.substr(known.name.rfind('.') + 1));
-            problems.push_back({.code = "placement.unknown_name",
+            problems.push_back({.code = "placing.unknown_name",
                                 .summary = fmt::format("no tensor or operation, or several, are called '{}'", name),
                                 .expected = few_of(names),
                                 .remedy = suggestion(name, names),

@@ -29,11 +29,11 @@ struct Annotations {
     std::map<OperationId, Wish> operations;
 };
 
-// Locations that a wish leaves, in the system's order. Codes: placement.unknown_device, placement.unknown_scope.
+// Locations that a wish leaves, in the system's order. Codes: placing.unknown_device, placement.unknown_scope.
 Result<std::vector<Location>> locations_for(const System& system, const Wish& wish);
 
 // "y=gpu0", "h=gpu1:texture": a tensor of the graph, else an operation, by its name, or by what is behind its dot where
-// one alone ends so. Codes: placement.annotation (it does not parse, or is given twice), placement.unknown_name, those of
+// one alone ends so. Codes: placing.annotation (it does not parse, or is given twice), placing.unknown_name, those of
 // locations_for.
 Result<Annotations> parse_annotations(const std::vector<std::string>& texts, const Graph& graph, const System& system);
 

@@ -77,7 +77,7 @@ private:
     Diagnostic missing_kind(const Device& device) const {
         std::set<std::string> kinds;
         for (const PhysicalDevice& physical : inventory_.devices) kinds.insert(physical.kind);
-        return {.code = "devices.missing_kind",
+        return {.code = "running.missing_kind",
                 .summary = fmt::format("device '{}' is of the kind '{}', and there is none here", device.name,
                                        device.target->kind),
                 .found = fmt::format("{}", fmt::join(kinds, ", ")),
@@ -100,7 +100,7 @@ private:
         const auto missing = missing_features(physical.arch, features_of(*device.target), physical.features);
         if (!missing.empty()) {
             return {1,
-                    {.code = "devices.missing_feature",
+                    {.code = "running.missing_feature",
                      .summary = fmt::format("device '{}' needs what {} has not: {}", device.name, physical.name,
                                             fmt::join(missing, ", ")),
                      .remedy = "run it on a machine that has it, or leave it out of the target's features",
@@ -108,7 +108,7 @@ private:
         }
         if (physical.carries > 0 && carried_[p] >= physical.carries) {
             return {2,
-                    {.code = "devices.missing_device",
+                    {.code = "running.missing_device",
                      .summary = fmt::format("device '{}' is one more than there are of the kind '{}'", device.name,
                                             physical.kind),
                      .remedy = "describe a system of fewer devices, or run it where there are more",
@@ -117,7 +117,7 @@ private:
         for (MemoryId memory : device.memories) {
             if (physical.memory_bytes == 0 || bytes_of(memory) <= left_[p]) continue;
             return {3,
-                    {.code = "devices.missing_memory",
+                    {.code = "running.missing_memory",
                      .summary = fmt::format("device '{}' has not the memory that it is to have", device.name),
                      .expected = fmt::format("{} bytes of '{}'", bytes_of(memory), system_.memory(memory).scope),
                      .found = fmt::format("{} bytes left on {}", left_[p], physical.name),
@@ -182,7 +182,7 @@ Result<size_t> find_library(const Target& target, const Inventory& inventory) {
         const bool version = target.version.empty() || library.version.find(target.version) != std::string::npos;
         if (library.library == target.library && version) return l;
     }
-    return fail({.code = "devices.missing_library",
+    return fail({.code = "running.missing_library",
                  .summary = fmt::format("a function is for the library '{}'{}, which is not here", target.library,
                                         target.version.empty() ? "" : " " + target.version),
                  .found = known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")),

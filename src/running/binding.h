@@ -46,9 +46,9 @@ struct Binding {
 };
 
 // Devices of one kind and virtual id are bound to one physical device. `needed`: by MemoryId, the bytes that a program
-// has there at once; it may be empty. All that is missing is said at once, by device. Codes: devices.missing_kind,
-// devices.missing_feature, devices.missing_memory (a scope's bytes, or what is needed, are more than there is),
-// devices.missing_device (there are too few of a kind), devices.missing_library.
+// has there at once; it may be empty. All that is missing is said at once, by device. Codes: running.missing_kind,
+// running.missing_feature, running.missing_memory (a scope's bytes, or what is needed, are more than there is),
+// running.missing_device (there are too few of a kind), devices.missing_library.
 Result<Binding> bind_devices(const placing::System& system, const Inventory& inventory,
                              const std::vector<int64_t>& needed = {});
 

@@ -65,7 +65,7 @@ private:
         for (const auto& [name, value] : target.options) {
             const bool known = name == "optimise" && value.size() == 1 && value[0] >= '0' && value[0] <= '3';
             if (!known) {
-                return fail({.code = "devices.option",
+                return fail({.code = "running.option",
                              .summary = "the C compiler has no such option",
                              .expected = "optimise: \"0\" to \"3\"",
                              .found = fmt::format("{}: \"{}\"", name, value),

@@ -30,7 +30,7 @@ class Driver {
 public:
     virtual ~Driver() = default;
     // `target`: what the function is made for; a driver takes options of outside compilers from it (code
-    // devices.option: it does not know one). Codes of compiling.
+    // running.option: it does not know one). Codes of compiling.
     virtual Result<std::shared_ptr<const CompiledFunction>> compile(const Graph& graph, const Target& target) = 0;
 };
 

@@ -39,7 +39,7 @@ Result<std::shared_ptr<Program>> Program::load(placing::Module module, const Inv
     auto program = std::make_shared<Program>();
     const auto entry = std::ranges::find(module.functions, true, &Function::entry);
     if (entry == module.functions.end()) {
-        return fail({.code = "devices.no_entry",
+        return fail({.code = "running.no_entry",
                      .summary = "the program has functions of devices alone, and nothing here launches them",
                      .remedy = "give the target a host"});
     }
@@ -87,7 +87,7 @@ Result<TensorData> Program::allocate(const TensorType& type, MemoryId memory) {
     auto bytes = memories_[memory]->allocate(type.byte_size());
     if (bytes) return TensorData(type.dtype, type.extents(), std::move(bytes));
     const ScopeMemory& scope = *memories_[memory];
-    return fail({.code = "devices.out_of_memory",
+    return fail({.code = "running.out_of_memory",
                  .summary = fmt::format("{} has no room for {}", system().memory(memory).text(), type.text()),
                  .expected = fmt::format("{} bytes more", type.byte_size()),
                  .found = scope.bytes() > 0 ? fmt::format("{} of {} bytes in use", scope.used(), scope.bytes()) : "",
@@ -134,7 +134,7 @@ Result<void> Program::check_arguments(const std::vector<DeviceTensor>& arguments
         const bool kind = known && system().memory(arguments[i].memory).kind == system().memory(own).kind;
         if (kind && arguments[i].memory == wanted) continue;
         // Of tensors on two devices, the first one says where.
-        problems.push_back({.code = "devices.argument",
+        problems.push_back({.code = "running.argument",
                             .summary = fmt::format("argument '{}' does not lie where the program takes it", names[i]),
                             .expected = taken != no_id && i > 0 ? text(wanted) + ", as '" + names[0] + "'" : text(own),
                             .found = text(arguments[i].memory),

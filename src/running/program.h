@@ -52,8 +52,8 @@ public:
 
     // One argument a parameter of the entry, in order. Each lies where its parameter does. A program all of whose values
     // lie in one memory takes the device from its arguments instead: any one of that kind, and all of them on the same.
-    // Codes: devices.argument (it lies elsewhere; the parameter's name is said), runtime.input_count and the others of
-    // runtime::check_inputs, devices.out_of_memory, what functions give. One of several processes (placing/processes.h)
+    // Codes: running.argument (it lies elsewhere; the parameter's name is said), runtime.input_count and the others of
+    // runtime::check_inputs, running.out_of_memory, what functions give. One of several processes (placing/processes.h)
     // runs with its end of their transport: codes of transport.h; where it fails itself, it tells the others.
     Result<std::vector<DeviceTensor>> run(const std::vector<DeviceTensor>& arguments, RunReport* report = nullptr,
                                           transport::Transport* transport = nullptr);

@@ -28,14 +28,21 @@ TEST(Places, AModelOverThreadsIsTheModel) {
 
 TEST(Places, WhatIsRefused) {
     const v1::Runtime runtime = tests::runtime();
-    EXPECT_EQ(code_of(v1::shard(runtime, {"batch"})), "placement.cut_syntax");
-    EXPECT_EQ(code_of(v1::shard(runtime, {"a=2", "b=3"})), "placement.cut_mesh");
+    EXPECT_EQ(code_of(v1::shard(runtime, {"batch"})), "placing.cut_syntax");
+    EXPECT_EQ(code_of(v1::shard(runtime, {"a=2", "b=3"})), "placing.cut_mesh");
     ASSERT_TRUE(v1::shard(runtime, {"nowhere=2"}));
     const v1::Model model = parsed(runtime, perceptron().bytes);
     const auto x = numbers(Perceptron::inputs);
     const v1::Tensor input = v1::Tensor::of(x.data(), {1, Perceptron::inputs});
-    EXPECT_EQ(code_of(model.run({input})), "placement.cut_name");
+    EXPECT_EQ(code_of(model.run({input})), "placing.cut_name");
     EXPECT_EQ(code_of(model.compile({input})), "api.places");
+    const v1::Machines alone = v1::Machines::mpi(1).value();  // no launcher has started this process
+    EXPECT_EQ(alone.size(), 1);
+    ASSERT_TRUE(v1::shard(runtime, {}, &alone));
+    ASSERT_TRUE(model.run({input}));
+    alone.fail("enough");  // it has ended its part: api.failed, by whatever it asks for next
+    const v1::Model other = parsed(runtime, perceptron().bytes);
+    EXPECT_NE(code_of(other.run({input})), "ok");
     EXPECT_EQ(code_of(v1::Machines::hosts("no such file", 0, 1)), "support.file_open");
 }
 

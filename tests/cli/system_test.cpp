@@ -79,7 +79,7 @@ TEST_F(SystemCommand, runs_where_the_system_names_the_cpu_that_this_is) {
 TEST_F(SystemCommand, a_device_without_a_host_gets_that_of_its_kind) {
     const auto outcome = run({"--system", R"({"kind": "cuda", "arch": "sm_90"})"});
     EXPECT_EQ(outcome.status, 1);
-    EXPECT_CONTAINS(outcome.errors, "devices.missing_kind");
+    EXPECT_CONTAINS(outcome.errors, "running.missing_kind");
     EXPECT_EQ(outcome.errors.find("give the target a host"), std::string::npos) << outcome.errors;
     const auto explained = heddle({"targets", R"({"kind": "cuda", "arch": "sm_90"})", "--explain"});
     EXPECT_CONTAINS(explained.output, "default of kind cuda");
@@ -191,12 +191,12 @@ TEST_F(SystemCommand, refuses_what_cannot_be) {
         EXPECT_EQ(outcome.output, "");
         return outcome.errors;
     };
-    EXPECT_CONTAINS(refusal({"--system", system_, "--place", "s=c1"}), "error[placement.unknown_device]");
-    EXPECT_CONTAINS(refusal({"--system", system_, "--place", "q=c0"}), "error[placement.unknown_name]");
+    EXPECT_CONTAINS(refusal({"--system", system_, "--place", "s=c1"}), "error[placing.unknown_device]");
+    EXPECT_CONTAINS(refusal({"--system", system_, "--place", "q=c0"}), "error[placing.unknown_name]");
     const std::string card = write("card.json", R"({"kind": "cuda", "arch": "sm_90", "host": {"kind": "cpu"}})");
-    EXPECT_CONTAINS(refusal({"--system", card}), "error[devices.missing_kind]");
+    EXPECT_CONTAINS(refusal({"--system", card}), "error[running.missing_kind]");
     const std::string large = write("large.json", R"({"kind": "cpu", "memory_bytes": 9000000000000000})");
-    EXPECT_CONTAINS(refusal({"--system", large}), "error[devices.missing_memory]");
+    EXPECT_CONTAINS(refusal({"--system", large}), "error[running.missing_memory]");
     EXPECT_CONTAINS(refusal({"--system", path("nothing.json")}), "nothing.json");
     EXPECT_NE(run({"--place", "s=c0"}).status, 0);
 }

@@ -125,7 +125,7 @@ TEST_F(TargetsCommand, lists_the_places_of_a_cluster_and_the_links_between) {
     EXPECT_CONTAINS(heddle({"targets", R"({"machines": {"n": {"target": "aws/c5", "count": 2}}})", "--places"}).output,
                     "n0/cpu -> n1/cpu: assumed, the target says no way");
     EXPECT_CONTAINS(heddle({"targets", "aws/c5-cluster", "--places", "--place-kind", "cuda"}).errors,
-                    "error[placement.places]");
+                    "error[placing.places]");
     EXPECT_EQ(heddle({"targets", "--places"}).status, 2);
     EXPECT_CONTAINS(heddle({"targets", "raspberry", "--places"}).errors, "target.unknown_tag");
 }

@@ -230,7 +230,7 @@ TEST(CutFiles, WrongOnesAreRefusedWithAPlace) {
     for (const auto& [text, what] : texts) {
         const auto said = read_cuts(std::make_shared<SourceText>("cuts.json", text));
         ASSERT_FALSE(said) << text;
-        EXPECT_EQ(said.error().front().code, "placement.cut_file") << text;
+        EXPECT_EQ(said.error().front().code, "placing.cut_file") << text;
         EXPECT_TRUE(said.error().front().summary.find(what) != std::string::npos) << render(said.error());
         EXPECT_TRUE(said.error().front().place.source) << text;
     }

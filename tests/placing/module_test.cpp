@@ -150,11 +150,11 @@ TEST(Targets19, TheVerifierRefusesACalleeOutsideOfItsCallersTarget) {
         const bool on_device = module.functions[f].side == Side::device;
         wrong.functions[f].target = module.system->device(DeviceId(on_device ? 0 : 1)).target;
         // `main` may call for any device of its machine, but what its helpers call or are is not of theirs then.
-        EXPECT_EQ(code_of(verify(wrong)), "modules.broken") << module.functions[f].name;
+        EXPECT_EQ(code_of(verify(wrong)), "placing.broken") << module.functions[f].name;
         Target elsewhere;
         elsewhere.kind = "webgpu";
         wrong.functions[f].target = std::make_shared<const Target>(elsewhere);
-        EXPECT_EQ(code_of(verify(wrong)), "modules.broken") << module.functions[f].name;
+        EXPECT_EQ(code_of(verify(wrong)), "placing.broken") << module.functions[f].name;
     }
 }
 
@@ -217,14 +217,14 @@ TEST(Modules, WhatCannotBeSplitIsRefused) {
     Function& inner = module.functions[module.find("inner")];
     const auto own_target = inner.target;
     inner.target = module.system->device(DeviceId(1)).target;  // the host calls it, too
-    EXPECT_EQ(code_of(split(module)), "modules.target");
+    EXPECT_EQ(code_of(split(module)), "placing.target");
     inner.target = own_target;
     inner.steps.push_back({.kind = Step::Kind::call,
                            .inputs = inner.parameters,
                            .outputs = {inner.add_value("z", inner.values[0].type)},
                            .callee = module.find("both")});
-    EXPECT_EQ(code_of(split(module)), "modules.recursion");
-    EXPECT_EQ(code_of(verify(module)), "modules.broken");
+    EXPECT_EQ(code_of(split(module)), "placing.recursion");
+    EXPECT_EQ(code_of(verify(module)), "placing.broken");
 }
 
 TEST(Modules, TheVerifierNoticesDamage) {
@@ -232,7 +232,7 @@ TEST(Modules, TheVerifierNoticesDamage) {
     const auto broken = [&](const auto& damage) {
         Module wrong = module;
         damage(wrong, wrong.functions[wrong.find("main")]);
-        return code_of(verify(wrong)) == "modules.broken";
+        return code_of(verify(wrong)) == "placing.broken";
     };
     EXPECT_TRUE(broken([](Module&, Function& main) { main.steps.erase(main.steps.begin()); }));
     EXPECT_TRUE(broken([](Module&, Function& main) { std::swap(main.steps[0], main.steps[1]); }));

@@ -105,7 +105,7 @@ TEST(Placement, TheVerifierNoticesDamage) {
             if (way == 2) wrong.copies[at].route.memories.pop_back();
             if (way == 3) wrong.tensors[wrong.copies[at].tensor] = wrong.copies[at].to;
             damaged++;
-            noticed += code_of(verify(random.graph, random.system, annotations, wrong)) == "placement.broken";
+            noticed += code_of(verify(random.graph, random.system, annotations, wrong)) == "placing.broken";
         }
     }
     EXPECT_GT(damaged, 300);
@@ -215,16 +215,16 @@ TEST(Placement, WhatHasNoRoomGoesElsewhere) {
 TEST(Placement, AnnotationsThatCannotHoldAreRefused) {
     const Graph graph = diamond();
     const System system = system_for(two_cards());
-    EXPECT_EQ(code_of(parse_annotations({"b"}, graph, system)), "placement.annotation");
-    EXPECT_EQ(code_of(parse_annotations({"b=gpu0", "b=gpu1"}, graph, system)), "placement.annotation");
-    EXPECT_EQ(code_of(parse_annotations({"nothing=gpu0"}, graph, system)), "placement.unknown_name");
-    EXPECT_EQ(code_of(parse_annotations({"b=gpu7"}, graph, system)), "placement.unknown_device");
-    EXPECT_EQ(code_of(parse_annotations({"b=gpu0:textur"}, graph, system)), "placement.unknown_scope");
+    EXPECT_EQ(code_of(parse_annotations({"b"}, graph, system)), "placing.annotation");
+    EXPECT_EQ(code_of(parse_annotations({"b=gpu0", "b=gpu1"}, graph, system)), "placing.annotation");
+    EXPECT_EQ(code_of(parse_annotations({"nothing=gpu0"}, graph, system)), "placing.unknown_name");
+    EXPECT_EQ(code_of(parse_annotations({"b=gpu7"}, graph, system)), "placing.unknown_device");
+    EXPECT_EQ(code_of(parse_annotations({"b=gpu0:textur"}, graph, system)), "placing.unknown_scope");
     Annotations annotations;
     annotations.tensors[tensor(graph, "b")] = {"gpu0", ""};
     annotations.operations[OperationId(1)] = {"gpu1", ""};
     const auto conflict = place(graph, system, annotations);
-    ASSERT_EQ(code_of(conflict), "placement.conflict");
+    ASSERT_EQ(code_of(conflict), "placing.conflict");
     EXPECT_NE(conflict.error().front().summary.find("gpu0"), std::string::npos);
     EXPECT_NE(conflict.error().front().summary.find("gpu1"), std::string::npos);
 }
@@ -234,17 +234,17 @@ TEST(Placement, WhatCannotBeReachedOrHeldIsRefused) {
     Target machine = two_cards();
     machine.links.pop_back();
     const System apart = system_for(machine);
-    EXPECT_EQ(code_of(place(graph, apart, *parse_annotations({"b=gpu1"}, graph, apart))), "placement.no_way");
+    EXPECT_EQ(code_of(place(graph, apart, *parse_annotations({"b=gpu1"}, graph, apart))), "placing.no_way");
     machine = two_cards();
     machine.devices[1].scopes[0].bytes = 1000;
     const System small = system_for(machine);
-    EXPECT_EQ(code_of(place(graph, small, *parse_annotations({"b=gpu0"}, graph, small))), "placement.memory");
+    EXPECT_EQ(code_of(place(graph, small, *parse_annotations({"b=gpu0"}, graph, small))), "placing.memory");
     machine.links.front().from = "cpu9";
-    EXPECT_EQ(code_of(system_of(machine)), "placement.system");
+    EXPECT_EQ(code_of(system_of(machine)), "placing.system");
     machine = two_cards();
     for (int i = 0; i < 70; i++)
         machine.devices.push_back({.name = "x" + std::to_string(i), .target = machine.devices[0].target, .id = 9 + i});
-    EXPECT_EQ(code_of(system_of(machine)), "placement.locations");
+    EXPECT_EQ(code_of(system_of(machine)), "placing.locations");
 }
 
 TEST(Placement, TheOrderOfTheTextSaysNothing) {

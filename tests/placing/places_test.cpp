@@ -118,17 +118,17 @@ TEST(Places, OfVeryManyMachinesAreFewFigures) {
 }
 
 TEST(Places, WhatHasNoneOrTooManyKindsIsRefused) {
-    EXPECT_EQ(code_of(places_of(read("\"nvidia/dgx-a100\""), "metal")), "placement.places");
-    EXPECT_EQ(code_of(places_of(read(R"({"kind": "library", "library": "cc"})"))), "placement.places");
+    EXPECT_EQ(code_of(places_of(read("\"nvidia/dgx-a100\""), "metal")), "placing.places");
+    EXPECT_EQ(code_of(places_of(read(R"({"kind": "library", "library": "cc"})"))), "placing.places");
     std::string many = R"({"machines": {)";
     for (int i = 0; i < 400; i++)
         many += (i ? ", \"m" : "\"m") + std::to_string(i) + R"(": {"target": "aws/c5", "count": 9})";
-    EXPECT_EQ(code_of(places_of(read(many + "}}"))), "placement.locations");
+    EXPECT_EQ(code_of(places_of(read(many + "}}"))), "placing.locations");
     // Where operations are placed, machines are looked at one by one.
-    EXPECT_EQ(code_of(system_of(read("\"nvidia/superpod-h100\""))), "placement.locations");
+    EXPECT_EQ(code_of(system_of(read("\"nvidia/superpod-h100\""))), "placing.locations");
     EXPECT_EQ(code_of(system_of(read(R"({"machines": {"a": {"target": "aws/c5", "count": 60000}},
                                          "links": [{"from": "a", "to": "a", "bandwidth": 1}]})"))),
-              "placement.locations");
+              "placing.locations");
     const auto sixteen = system_of(read("\"aws/c5-cluster\""));
     ASSERT_TRUE(sixteen) << render(sixteen.error());
     EXPECT_EQ(sixteen->devices.size(), 16u);

@@ -60,8 +60,8 @@ def test_donated_arrays_get_the_results():
 
 
 def test_what_is_refused():
-    for cuts, code in (("nowhere=2", "placement.cut_name"), ("in_row", "placement.cut_syntax"),
-                       (["in_row=2", "k=3"], "placement.cut_mesh")):
+    for cuts, code in (("nowhere=2", "placing.cut_name"), ("in_row", "placing.cut_syntax"),
+                       (["in_row=2", "k=3"], "placing.cut_mesh")):
         with refused(code):
             heddle.shard(heddle.function(layer._function), cuts)(normal(8, 12), weights())
     with refused("support.file_open"):

@@ -67,7 +67,7 @@ TEST(Binding, each_cpu_runs_what_is_for_a_cpu_of_no_more_features) {
                 EXPECT_EQ(bound.has_value(), missing.empty()) << here << " runs " << cpu;
                 (bound ? fit : refused)++;
                 if (bound) continue;
-                EXPECT_EQ(code_of(bound), "devices.missing_feature") << cpu;
+                EXPECT_EQ(code_of(bound), "running.missing_feature") << cpu;
                 EXPECT_TRUE(bound.error()[0].summary.ends_with(fmt::format(": {}", fmt::join(missing, ", "))))
                     << bound.error()[0].summary;
             }

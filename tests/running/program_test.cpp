@@ -226,7 +226,7 @@ TEST(Targets7, TensorsOnTwoDevicesGiveAnErrorThatNamesTheArgument) {
     auto arguments = arguments_for(*program, feeds());
     arguments[1] = *program->put(feeds()[1], memory_named(program->system(), "gpu1"));
     const auto refused = program->run(arguments);
-    ASSERT_EQ(code_of(refused), "devices.argument");
+    ASSERT_EQ(code_of(refused), "running.argument");
     EXPECT_NE(refused.error()[0].summary.find("'w'"), std::string::npos) << render(refused.error());
     EXPECT_EQ(refused.error()[0].found, "gpu1");
     EXPECT_EQ(refused.error().size(), 1u);
@@ -249,12 +249,12 @@ TEST(Targets7, AProgramOfOneDeviceTakesTheDeviceFromItsArguments) {
         expect_as_interpreted(graph, data, *found);
     }
     const auto mixed = program->run({*program->put(data[0], there), *program->put(data[1], here)});
-    ASSERT_EQ(code_of(mixed), "devices.argument");
+    ASSERT_EQ(code_of(mixed), "running.argument");
     EXPECT_NE(mixed.error()[0].summary.find("'b'"), std::string::npos) << render(mixed.error());
     EXPECT_EQ(mixed.error()[0].expected, "cpu1, as 'a'");
     const MemoryId other_kind = memory_named(program->system(), "c0");
     EXPECT_EQ(code_of(program->run({*program->put(data[0], other_kind), *program->put(data[1], other_kind)})),
-              "devices.argument");
+              "running.argument");
 }
 
 TEST(Targets17, VirtualDevicesAreBoundWhenAProgramIsLoaded) {
@@ -278,30 +278,30 @@ TEST(Targets17, WhatIsMissingIsRefusedWithItsName) {
     };
     Target machine = several_kinds();
     machine.devices.push_back(device("npu0", "hexagon"));
-    EXPECT_EQ(refusal(machine).code, "devices.missing_kind");
+    EXPECT_EQ(refusal(machine).code, "running.missing_kind");
     EXPECT_NE(refusal(machine).summary.find("'npu0'"), std::string::npos);
 
     machine = several_kinds();
     auto eager = *machine.devices[3].target;
     eager.features = "+tensor-cores,+time-travel";
     machine.devices[3].target = std::make_shared<const Target>(eager);
-    EXPECT_EQ(refusal(machine).code, "devices.missing_feature");
+    EXPECT_EQ(refusal(machine).code, "running.missing_feature");
     EXPECT_NE(refusal(machine).summary.find("time-travel"), std::string::npos);
     eager.features = "+tensor-cores";
     machine.devices[3].target = std::make_shared<const Target>(eager);
     EXPECT_EQ(refusal(machine).code, "");
 
     machine.devices[4].scopes = {{"global", int64_t{1} << 31, 1e12}};
-    EXPECT_EQ(refusal(machine).code, "devices.missing_memory");
+    EXPECT_EQ(refusal(machine).code, "running.missing_memory");
     EXPECT_NE(refusal(machine).found.find("card"), std::string::npos);
     machine = several_kinds();
     std::vector<int64_t> needed(system_for(machine).memories.size(), 0);
     needed[memory_named(system_for(machine), "gpu0")] = int64_t{1} << 31;
-    EXPECT_EQ(refusal(machine, needed).code, "devices.missing_memory");
+    EXPECT_EQ(refusal(machine, needed).code, "running.missing_memory");
 
     machine = several_kinds();
     machine.devices.push_back(device("gpu2", "cuda", 2));
-    EXPECT_EQ(refusal(machine).code, "devices.missing_device");
+    EXPECT_EQ(refusal(machine).code, "running.missing_device");
 }
 
 TEST(Targets17, AMemoryThatIsTooSmallWhileRunningIsAnErrorToo) {
@@ -310,7 +310,7 @@ TEST(Targets17, AMemoryThatIsTooSmallWhileRunningIsAnErrorToo) {
     auto program = load(module_of(graph_of("y = relu(x)", {input("x", {8})}), machine, {"y=c0:fast"}));
     ASSERT_TRUE(program);
     const auto there = program->put(random_tensor({64}, 1), memory_named(program->system(), "c0", "fast"));
-    EXPECT_EQ(code_of(there), "devices.out_of_memory");
+    EXPECT_EQ(code_of(there), "running.out_of_memory");
     EXPECT_TRUE(program->run(arguments_for(*program, {random_tensor({8}, 1)})));
 }
 
@@ -350,8 +350,8 @@ TEST(Targets20, FunctionsForTwoOptionSetsOfOneCompilerRunInOneProgram) {
     ASSERT_TRUE(found) << render(found.error());
     const Graph twice = graph_of("y = tanh(softmax(tanh(softmax(x, axis: 1)), axis: 1))", {input("x", {16, 16})});
     expect_as_interpreted(twice, {random_tensor({16, 16}, 4)}, *found);
-    EXPECT_EQ(code_of(Program::load(with_outside({{{"speed", "9"}}}), inventory())), "devices.option");
-    EXPECT_EQ(code_of(Program::load(with_outside({{}}, "blas"), inventory())), "devices.missing_library");
+    EXPECT_EQ(code_of(Program::load(with_outside({{{"speed", "9"}}}), inventory())), "running.option");
+    EXPECT_EQ(code_of(Program::load(with_outside({{}}, "blas"), inventory())), "running.missing_library");
 }
 
 // Libraries are placed as devices are: one partition, one table.
@@ -375,12 +375,12 @@ TEST(Targets20, AnOutsideLibraryIsADeviceOfTheSystem) {
     EXPECT_EQ(report.copies, 0);  // it works in its host's memory
     outside.library = "blas";
     machine.devices.back().target = std::make_shared<const Target>(outside);
-    EXPECT_EQ(code_of(bind_devices(system_for(machine), inventory())), "devices.missing_library");
+    EXPECT_EQ(code_of(bind_devices(system_for(machine), inventory())), "running.missing_library");
 }
 
 TEST(Targets3, FunctionsOfDevicesAloneAreNotRunHere) {
     const Target card = *several_kinds().devices[3].target;
-    EXPECT_EQ(code_of(Program::load(module_of(network(), card, {}), inventory())), "devices.no_entry");
+    EXPECT_EQ(code_of(Program::load(module_of(network(), card, {}), inventory())), "running.no_entry");
 }
 
 TEST(Targets21, FunctionsForCAndLlvmAndACardAreInOneModule) {

@@ -10,6 +10,7 @@
 #include "placing/processes.h"
 #include "placing/parts.h"
 #include "sharding/shard.h"
+#include "transport/in_process.h"
 
 namespace heddle::running {
 namespace {
@@ -92,6 +93,13 @@ TEST(Together, APipeline) {
         }
     }
     expect_whole(graph, cuts, 2, 8 * 5 * 4 + 8 * 7 * 4);
+}
+
+TEST(Together, AProgramIsForItsNumberOfProcesses) {
+    auto ends = transport::make_in_process(1, std::chrono::seconds(1));
+    auto joined = Together::join(std::vector<placing::Module>(2), std::move(ends[0]), "", 1, nullptr);
+    ASSERT_FALSE(joined);
+    EXPECT_EQ(joined.error()[0].code, "transport.size");
 }
 
 TEST(Together, Softmax) {
