@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 from typing import Any, Iterable, NamedTuple, Sequence
@@ -165,7 +166,7 @@ class Graph:
         listed, threads, steps = _listed(outputs), checked_threads(threads), len(self._steps)
         session = Session(self._graph.compile(listed, threads, names), progress)
         session._overwrites = bool(names)
-        session._recipe = lambda: self._recipe(steps, listed, threads, names)
+        session._recipe = functools.partial(self._recipe, steps, listed, threads, names)
         return session
 
     def _recipe(self, steps: int, outputs: list[_heddle.Tensor], threads: int, donate: list[str]) -> _pickle.Recipe:

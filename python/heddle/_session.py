@@ -79,16 +79,21 @@ class Session:
         self._overwrites = False  # inputs: what graphs of `donate` do
         self._shapes: dict[str, tuple[int, ...]] = {}  # of the last run
         self._cuts: tuple[Any, ...] | None = None  # over threads as places; None: it is not cut
-        self._recipe: Callable[[], _pickle.Recipe] | None = None
+        self._is_on_machines = False
+        self._recipe: Callable[[], _pickle.Recipe] | None = None  # of a graph
 
     def __reduce__(self) -> Any:
-        if self._recipe is None:
-            _heddle.raise_pickle(f"{self!r}", "it is a part of a function, or runs on several machines",
-                                 "pickle the function, or a session that heddle.shard has not changed")
-        made, arguments, named = self._recipe()
+        if self._is_on_machines:
+            _heddle.raise_pickle(f"{self!r}", "it runs on several machines", "pickle a session that heddle.shard has not changed")
+        made, arguments, named = self._made_of()
         if self._cuts is not None:
             made, arguments, named = _cut_again, (made, arguments, self._cuts), (made, named, self._cuts)
         return _pickle.reduced(self, (made, arguments, named))
+
+    def _made_of(self) -> _pickle.Recipe:
+        if self._recipe is None:
+            _heddle.raise_pickle(f"{self!r}", "it is a part of a function", "pickle the function")
+        return self._recipe()
 
     def __repr__(self) -> str:
         ports = [", ".join(f"{port.name}: {port.dtype}{_shape_text(port.shape)}" for port in side)
@@ -151,8 +156,7 @@ class Session:
         _heddle.shard(self._session, cuts, machines, threads)
         _pickle.forget(self)
         self._cuts = (cuts, threads)
-        if machines is not None:
-            self._recipe = None
+        self._is_on_machines = machines is not None
 
     def compare(self, input_feed: Mapping[str, Any], against: Any = "reference", *, work: float = 1e13,
                 threads: int = 0) -> Comparison:
@@ -258,7 +262,6 @@ class InferenceSession(Session):
         self._options = options
         self._of = (copy.deepcopy(options), threads, library, rules, program_cache_bytes)
         self._files = None if content is not None else _pickle.Files([path, *self._session.data_files()])
-        self._recipe = self._made_of
         self._profile = profile
         self._profiling_start = profile.start_ns if profile else 0
         if profile:

@@ -518,7 +518,7 @@ std::string svg_of(const std::string& title, const Graph& graph, bool fused, boo
 
 void bind_graph(nb::module_& module) {
     nb::class_<Tensor>(module, "Tensor")
-        .def_ro("id", &Tensor::id)
+        .def_prop_ro("id", [](const Tensor& tensor) { return static_cast<size_t>(tensor.id); })
         .def_ro("name", &Tensor::name)
         .def_ro("dtype", &Tensor::dtype)
         .def_ro("shape", &Tensor::shape)

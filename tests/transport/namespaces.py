@@ -2,6 +2,7 @@
 
 namespaces.py HEDDLE openmpi. Exits with 77 where the kernel does not allow it, or Open MPI is not there.
 """
+import json
 import os
 import random
 import re
@@ -14,8 +15,12 @@ import time
 
 from machines import HEDDLE, MANY, PROGRAM, WAY, alone, floats
 
+MUCH = 500_000  # bytes: more than Open MPI sends before the program runs
 TOOLS = ("ip", "unshare", f"mpirun.{WAY}")
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+# How soon mpirun itself notices that a daemon cannot be reached: by default after minutes.
+ALIVE = [word for name in ("time", "intvl", "probes") for word in ("--mca", f"oob_tcp_keepalive_{name}", "1")]
 
 # What Open MPI starts daemons on other machines by. A machine has a name of its own, by which Open MPI tells it from others.
 AGENT = """#!/bin/sh
@@ -26,7 +31,7 @@ exec ip netns exec {name}-$machine unshare --uts sh -c "hostname {name}-$machine
 
 
 def ip(*words):
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+    return subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
 
 
 class Cluster:
@@ -84,11 +89,16 @@ class Cluster:
     def ranks(self):
         return [process for machine in self.machines for process in self.processes(machine, "heddle")]
 
+    def sent(self):
+        """Bytes that have gone over the cable so far, from the first machine."""
+        said = ip("-n", self.machines[0], "-statistics", "-json", "link", "show", "dev", self.links[0])
+        return json.loads(said)[0]["stats64"]["tx"]["bytes"]
+
     def start(self, arguments, timeout=20):
         self.output = tempfile.TemporaryFile(mode="w+", errors="replace")
         words = [self.agent, self.addresses[0], f"mpirun.{WAY}", "--host", ",".join(f"{address}:2" for address in self.addresses),
                  "--mca", "plm_rsh_agent", self.agent, "--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", self.net,
-                 "--mca", "oob_tcp_if_include", self.net, "-n", "4", HEDDLE, "run", "--threads", "1", "--timeout", str(timeout), "--no-cache",
+                 "--mca", "oob_tcp_if_include", self.net, *ALIVE, "-n", "4", HEDDLE, "run", "--threads", "1", "--timeout", str(timeout), "--no-cache",
                  *(f"'{word}'" for word in arguments)]
         self.process = subprocess.Popen(words, stdout=self.output, stderr=subprocess.STDOUT, env=ENVIRONMENT)
 
@@ -121,10 +131,9 @@ def has_results_of_one_process(cluster, folder):
 
 def link_goes_down(cluster, folder):
     path = os.path.join(folder, "y.npy")
-    cluster.start(PROGRAM + ["--bind", "batch=1200", "--repeat", "1000000", "--output", path], timeout=5)
-    assert wait_until(lambda: [len(cluster.processes(machine, "heddle")) for machine in cluster.machines] == [2, 2], MANY), \
-        f"two ranks a machine are not there:\n{cluster.text()}"
-    time.sleep(3)
+    cluster.start(PROGRAM + ["--bind", "batch=1200", "--repeat", "1000000", "--shard", "batch=2,k=2", "--output", path], timeout=5)
+    assert wait_until(lambda: cluster.sent() > MUCH, MANY), f"nothing is sent:\n{cluster.text()}"
+    assert [len(cluster.processes(machine, "heddle")) for machine in cluster.machines] == [2, 2], cluster.text()
     assert cluster.process.poll() is None, cluster.text()
     ip("-n", cluster.machines[1], "link", "set", cluster.links[1], "down")
     begin = time.monotonic()
