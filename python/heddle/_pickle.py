@@ -11,6 +11,7 @@ import weakref
 from typing import Any, Callable
 
 from . import _heddle
+from ._errors import Error
 
 #: What makes it, and of what; and what stands for these in the digest, where they are large.
 Recipe = tuple[Callable[..., Any], tuple[Any, ...], Any]
@@ -59,15 +60,10 @@ def _digest(make: Callable[..., Any], named: Any) -> str | None:
     engine = sys.modules.get("cloudpickle")  # which pickles functions that no module has
     try:
         return hashlib.sha256((engine or pickle).dumps((make, named))).hexdigest()
-    except Exception as problem:  # whatever a part of it raises
-        if isinstance(problem, _error()):
-            raise
+    except Error:
+        raise
+    except Exception:  # whatever a part of it raises
         return None
-
-
-def _error() -> type[Exception]:
-    from ._errors import Error
-    return Error
 
 
 def digest_of_bytes(content: bytes) -> str:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import weakref
 
 import numpy as np
 
@@ -175,6 +176,18 @@ def test_graphs_are_built_again():
     assert all(np.array_equal(a, b) for a, b in zip(results[0], session.run(None, {"x": X})))
     assert results[1] == [port.name for port in session.get_outputs()] and len(results[1]) == 4
     assert pickle.loads(pickle.dumps(session)) is session
+
+
+def test_what_was_pickled_ends_with_its_last_name():
+    for make in (lambda: heddle.InferenceSession(doubling()), compiled, lambda: heddle.grad(lambda x: x * x)):
+        thing = make()
+        try:
+            pickle.dumps(thing)
+        except (AttributeError, pickle.PicklingError):  # a function within this one
+            pass
+        known = weakref.ref(thing)
+        del thing
+        assert known() is None, make
 
 
 def test_donation_goes_along():
