@@ -15,7 +15,7 @@ import time
 
 from machines import HEDDLE, MANY, PROGRAM, WAY, alone, floats
 
-MUCH = 500_000  # bytes: more than Open MPI sends before the program runs
+MUCH = 100_000  # bytes: more than Open MPI sends before the program runs
 TOOLS = ("ip", "unshare", f"mpirun.{WAY}")
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
