@@ -164,6 +164,7 @@ def main():
     if missing or not os.path.exists(os.path.join(os.path.dirname(HEDDLE), f"libheddle_mpi_{WAY}.so")):
         print(f"skipped: {', '.join(missing) or 'the library of ' + WAY} is not there")
         return 77
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which leaves nothing behind
     failures = 0
     for test in (has_results_of_one_process, link_goes_down, link_goes_down_and_mpirun_ends):
         with tempfile.TemporaryDirectory() as folder:
