@@ -17,11 +17,11 @@ setup:
 demo: build
 	@scripts/demo
 
-# What exported programs for other machines are compiled by and run under, and what looks at the installed package; without it, and
+# What exported programs for other machines are compiled by and run under, what looks at the installed package, and what makes two machines of one; without it, and
 # without browsers, tests of theirs are skipped.
 CROSS := gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross gcc-riscv64-linux-gnu \
 	libc6-dev-riscv64-cross gcc-arm-none-eabi qemu-user qemu-system-arm
-PACKAGING := pkg-config man-db
+PACKAGING := pkg-config man-db iproute2
 
 test: build
 	@$(if $(OFFLINE),:,scripts/setup $(CROSS) $(PACKAGING) && scripts/webgpu) || echo "test: not all that exported programs need is there"

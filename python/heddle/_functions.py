@@ -4,11 +4,12 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import sys
 from typing import Any, Callable, Iterable, Sequence, overload
 
 import numpy as np
 
-from . import _heddle
+from . import _heddle, _pickle
 from ._graph import Graph, Tensor
 from ._library import Library, Progress, checked_threads, graph_of, is_array, library_of
 from ._session import Session
@@ -25,7 +26,7 @@ class Function:
     """
 
     def __init__(self, function: Callable[..., Any], library: Library | None = None, threads: int = 0,
-                 progress: Progress | None = None, donate: Iterable[str] = ()) -> None:
+                 progress: Progress | None = None, donate: Iterable[str] = (), of: tuple[Any, ...] | None = None) -> None:
         functools.update_wrapper(self, function, updated=())
         self._function = function
         self._library = library_of(_library_of(function, library))
@@ -33,7 +34,21 @@ class Function:
         self._progress = progress
         self._donate = _donated_parameters(function, donate)
         self._programs: dict[Any, Any] = {}
-        self._shard: Callable[[Session], Any] = lambda session: None  # cuts it over places (_places.py)
+        self._shard: Callable[[Session], Any] | None = None  # cuts it over places (_places.py)
+        self._cuts: tuple[list[str], int] | None = None  # where these are threads
+        self._of = of or (_function_again, function, self._library, self._threads, self._donate)
+
+    def __reduce__(self) -> Any:
+        if self._shard is not None and self._cuts is None:
+            _heddle.raise_pickle(f"{self!r}", "it runs on several machines", "pickle the function that heddle.shard has not changed")
+        name = getattr(self, "__qualname__", "")
+        module = sys.modules.get(self.__module__)
+        if self.__module__ != "__main__" and functools.reduce(lambda part, of: getattr(part, of, None), name.split("."), module) is self:
+            return name  # a decorated one: its module has it there, too
+        recipe: _pickle.Recipe = (self._of[0], self._of[1:], self._of[1:])
+        if self._cuts is not None:
+            recipe = (_cut_again, (*recipe[:2], *self._cuts), (*recipe[:2], *self._cuts))
+        return _pickle.reduced(self, recipe)
 
     def __repr__(self) -> str:
         return f"Function({getattr(self._function, '__name__', repr(self._function))})"
@@ -123,6 +138,19 @@ class Function:
         return Function(push, self._library, self._threads)
 
 
+def _function_again(of: Callable[..., Any], library: Library, threads: int, donate: list[str]) -> Function:
+    return Function(of, library, threads, None, donate)
+
+
+def _derived_again(make: Callable[..., Function], of: Callable[..., Any], place: Any, named: dict[str, Any]) -> Function:
+    return make(of, place, **named)
+
+
+def _cut_again(make: Callable[..., Function], arguments: tuple[Any, ...], cuts: list[str], threads: int) -> Function:
+    from ._places import shard  # which knows functions
+    return shard(make(*arguments), cuts, threads=threads)
+
+
 class _Program:
     """A function, for one kind of arguments."""
 
@@ -136,7 +164,8 @@ class _Program:
             _heddle.raise_option("the function's result", "what operators make of its arrays", repr(self.result))
         donated = [name for (name, _), given in zip(named, self.inputs) if given is not None and _is_part(name, function._donate)]
         self.session = graph.compile(results, threads=function._threads, progress=function._progress, donate=donated)
-        function._shard(self.session)
+        if function._shard is not None:
+            function._shard(self.session)
 
     def run(self, leaves: list[Any]) -> Any:
         feeds = {name: leaf for name, leaf in zip(self.inputs, leaves) if name is not None}
@@ -321,7 +350,8 @@ def value_and_grad(of: Callable[..., Any], argument: int | Sequence[int] = 0, *,
         if not isinstance(value, Tensor) or math.prod(value.shape) != 1:
             _heddle.raise_option("the function's result", "a single number of a float type, such as a loss", repr(value))
         return results, _slopes(graph, [value], arguments, argument, [], since)
-    return Function(both, _library_of(of, library), threads)
+    return Function(both, _library_of(of, library), threads,
+                    of=(_derived_again, value_and_grad, of, argument, dict(has_aux=has_aux, library=library, threads=threads)))
 
 
 def grad(of: Callable[..., Any], argument: int | Sequence[int] = 0, *, has_aux: bool = False, library: Library | None = None,
@@ -334,7 +364,8 @@ def grad(of: Callable[..., Any], argument: int | Sequence[int] = 0, *, has_aux: 
         _graph_with(arguments)  # else `both` would compile what it is asked for while this is compiled
         results, slopes = both(*arguments)
         return (slopes, results[1]) if has_aux else slopes
-    return Function(slope, both._library, threads)
+    return Function(slope, both._library, threads,
+                    of=(_derived_again, grad, of, argument, dict(has_aux=has_aux, library=library, threads=threads)))
 
 
 def vjp(of: Callable[..., Any], *arguments: Any, keep: Any = "balanced", library: Library | None = None,
@@ -403,4 +434,5 @@ def vmap(of: Callable[..., Any], in_axes: int | None | Sequence[int | None] = 0,
             is_longer = len(batch.shape) > len(single.shape)
             return batch if is_longer else graph.call("expand", batch, shape=[batches[0].shape[0], *single.shape])
         return replaced(results, whole)
-    return Function(mapped, _library_of(of, library), threads)
+    return Function(mapped, _library_of(of, library), threads,
+                    of=(_derived_again, vmap, of, in_axes, dict(library=library, threads=threads)))

@@ -6,9 +6,10 @@ import functools
 import json
 import os
 import pathlib
+import tempfile
 from typing import Any, Callable, Mapping, Sequence
 
-from . import _heddle
+from . import _heddle, _pickle
 from ._tree import leaves_of
 
 #: Told how far a compile is: its stage (load, symbolic, fusion, plan, code, link, prepare), how many of how many of its units are
@@ -34,16 +35,34 @@ def graph_of(values: Any) -> Any:
     return next((tensor.graph for tensor in tensors), None)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Parts:
+    """What a library is made of beside the shipped operators."""
+
+    paths: tuple[str, ...] = ()
+    named: dict[str, str] = dataclasses.field(default_factory=dict)
+    texts: dict[str, str] = dataclasses.field(default_factory=dict)
+    threads: int = 0
+
+
 class Library:
     """Operators by name: those that come with Heddle, and yours. Made by `load_library` and `parse_library`."""
 
-    def __init__(self, library: _heddle.Library, progress: Progress | None = None, of: Sequence[str] = ()) -> None:
+    def __init__(self, library: _heddle.Library, progress: Progress | None = None, of: _Parts | None = None,
+                 files: Mapping[str, str] | None = None) -> None:
         self._library = library
         self._progress = progress
-        self._of = list(of)
+        self._of = of or _Parts()
+        self._files = library.files if files is None else files  # their texts, by the paths that were given
 
     def __repr__(self) -> str:
-        return f"Library({', '.join(['the shipped operators', *self._of])})"
+        return f"Library({', '.join(['the shipped operators', *self._of.paths, *self._of.named, *self._of.texts])})"
+
+    def __reduce__(self) -> Any:
+        if not (self._of.paths or self._of.named or self._of.texts) and not self._of.threads:
+            return shipped_library, ()
+        arguments = (self._of, self._files)
+        return _pickle.reduced(self, (_open_again, arguments, arguments))
 
     def names(self) -> list[str]:
         """The shipped operators."""
@@ -148,9 +167,38 @@ def parse_library(text: str, *paths: str | os.PathLike[str], name: str = "text",
 
 def _open(paths: Sequence[str | os.PathLike[str]], named: Mapping[str, str | os.PathLike[str]], texts: Mapping[str, str],
           threads: int, progress: Progress | None) -> Library:
-    files, folders = [os.fspath(path) for path in paths], {name: os.fspath(path) for name, path in named.items()}
-    return Library(_heddle.Library(str(FOLDER / "operators"), files, folders, dict(texts), checked_threads(threads)), progress,
-                   [*files, *folders, *texts])
+    return _open_parts(_Parts(tuple(os.fspath(path) for path in paths), {name: os.fspath(path) for name, path in named.items()},
+                              dict(texts), checked_threads(threads)), progress)
+
+
+def _open_parts(parts: _Parts, progress: Progress | None = None) -> Library:
+    return Library(_heddle.Library(str(FOLDER / "operators"), list(parts.paths), parts.named, parts.texts, parts.threads), progress, parts)
+
+
+def _open_again(parts: _Parts, files: Mapping[str, str]) -> Library:
+    """In another process: of the files where they are the same here, else of their texts, which hold as long as it opens."""
+    if all(_has_text(path, text) for path, text in files.items()):
+        same = _open_parts(parts)
+        if same._library.files == files:
+            return same
+    with tempfile.TemporaryDirectory(prefix="heddle-") as folder:
+        def inside(path: str) -> str:
+            return folder + os.path.abspath(path)
+        for path, text in files.items():
+            os.makedirs(os.path.dirname(inside(path)), exist_ok=True)
+            with open(inside(path), "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+        opened = _open_parts(dataclasses.replace(parts, paths=tuple(inside(path) for path in parts.paths),
+                                                 named={name: inside(path) for name, path in parts.named.items()}))
+    return Library(opened._library, None, parts, files)
+
+
+def _has_text(path: str, text: str) -> bool:
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read() == text
+    except (OSError, ValueError):
+        return False
 
 
 @functools.cache

@@ -115,6 +115,16 @@ class SessionOptions(_Options):
         self._providers: list[tuple[str, dict[str, str]]] = []
         self._dimensions: dict[str, int] = {}
 
+    def __reduce__(self) -> Any:
+        return type(self), (), {**{name: getattr(self, name) for name in self.__slots__}, "_entries": self._entries._set}
+
+    def __setstate__(self, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            if name == "_entries":
+                self._entries._set.update(value)
+            else:
+                setattr(self, name, value)
+
     @property
     def optimized_model_filepath(self) -> str:
         return ""

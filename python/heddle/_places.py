@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 from typing import Any, Iterable
 
-from . import _heddle
+from . import _heddle, _pickle
 from ._functions import Function
 from ._library import checked_threads
 from ._session import InferenceSession, Session
@@ -73,10 +73,11 @@ def shard(model: Any, cuts: str | int | Iterable[str] = (), *, machines: Machine
     texts = [str(cuts)] if isinstance(cuts, (str, int)) else [str(text) for text in cuts]
 
     def cut(session: Session) -> None:
-        _heddle.shard(session._session, texts, machines._machines if machines else None, checked_threads(threads))
+        session._cut(texts, checked_threads(threads), machines._machines if machines else None)
 
     if isinstance(model, Function):
-        model._shard = cut
+        _pickle.forget(model)
+        model._shard, model._cuts = cut, (texts, threads) if machines is None else None
         model._programs.clear()
         return model
     session = model if isinstance(model, Session) else InferenceSession(model, threads=threads, **options)

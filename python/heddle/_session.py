@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import difflib
 import json
@@ -11,7 +12,7 @@ import threading
 import time
 from typing import Any, Callable, ContextManager, Iterable, Mapping, Sequence
 
-from . import _heddle
+from . import _heddle, _pickle
 from ._errors import Error
 from ._library import Library, Progress, checked_threads, graph_of, library_of
 from ._onnxruntime import check_providers, get_available_providers, global_threads
@@ -77,6 +78,22 @@ class Session:
         self._profile: Profile | None = None
         self._overwrites = False  # inputs: what graphs of `donate` do
         self._shapes: dict[str, tuple[int, ...]] = {}  # of the last run
+        self._cuts: tuple[Any, ...] | None = None  # over threads as places; None: it is not cut
+        self._is_on_machines = False
+        self._recipe: Callable[[], _pickle.Recipe] | None = None  # of a graph
+
+    def __reduce__(self) -> Any:
+        if self._is_on_machines:
+            _heddle.raise_pickle(f"{self!r}", "it runs on several machines", "pickle a session that heddle.shard has not changed")
+        made, arguments, named = self._made_of()
+        if self._cuts is not None:
+            made, arguments, named = _cut_again, (made, arguments, self._cuts), (made, named, self._cuts)
+        return _pickle.reduced(self, (made, arguments, named))
+
+    def _made_of(self) -> _pickle.Recipe:
+        if self._recipe is None:
+            _heddle.raise_pickle(f"{self!r}", "it is a part of a function", "pickle the function")
+        return self._recipe()
 
     def __repr__(self) -> str:
         ports = [", ".join(f"{port.name}: {port.dtype}{_shape_text(port.shape)}" for port in side)
@@ -135,6 +152,12 @@ class Session:
         """That whose inputs these are."""
         return self._session
 
+    def _cut(self, cuts: list[str], threads: int, machines: _heddle.Machines | None = None) -> None:
+        _heddle.shard(self._session, cuts, machines, threads)
+        _pickle.forget(self)
+        self._cuts = (cuts, threads)
+        self._is_on_machines = machines is not None
+
     def compare(self, input_feed: Mapping[str, Any], against: Any = "reference", *, work: float = 1e13,
                 threads: int = 0) -> Comparison:
         """What `heddle compare` does. Against `"reference"`: each tensor that kernels compute, beside the interpreter, within its
@@ -186,6 +209,12 @@ class Launch:
     runs: int = 1  # of so many
 
 
+def _cut_again(make: Callable[..., Session], arguments: tuple[Any, ...], cuts: tuple[Any, ...]) -> Session:
+    session = make(*arguments)
+    session._cut(*cuts)
+    return session
+
+
 def _shape_text(shape: list[int | str | None] | None) -> str:
     return "" if shape is None else "[" + ", ".join("?" if extent is None else str(extent) for extent in shape) + "]"
 
@@ -223,18 +252,29 @@ class InferenceSession(Session):
         else:
             path = os.fspath(path_or_bytes)
         profile = Profile(options.profile_file_prefix) if options.enable_profiling else None
-        super().__init__(_heddle.model_session(path, content, library_of(library)._library, threads,
-                                               options._dimensions, list(rules)), progress)
+        library, rules = library_of(library), list(rules)
+        super().__init__(_heddle.model_session(path, content, library._library, threads, options._dimensions, rules), progress)
         self._others: dict[tuple[str, ...], _heddle.ModelSession] = {}
         self._initializers = {port.name: port for port in self._session.initializers()}
         self._given_initializers: dict[tuple[str, ...], _heddle.ModelSession] = {}
         if program_cache_bytes is not None:
             self._session.set_program_cache_bytes(program_cache_bytes)
         self._options = options
+        self._of = (copy.deepcopy(options), threads, library, rules, program_cache_bytes)
+        self._files = None if content is not None else _pickle.Files([path, *self._session.data_files()])
         self._profile = profile
         self._profiling_start = profile.start_ns if profile else 0
         if profile:
             profile.add("Session", "model_loading", profile.start_ns / 1e3, (time.monotonic_ns() - profile.start_ns) / 1e3)
+
+    def _made_of(self) -> _pickle.Recipe:
+        if type(self) is not InferenceSession:
+            _heddle.raise_pickle(f"a {type(self).__name__}", "it is of a class of yours", "give the class a __reduce__")
+        if self._files is None:
+            content = self._session.content()
+            digest = _pickle.digest_of_bytes(content)
+            return _session_again, (content, None, *self._of), (digest, *self._of)
+        return _session_again, (self._files.paths, digests := self._files.digests(), *self._of), (self._files.paths, digests, *self._of)
 
     def get_session_options(self) -> SessionOptions:
         return self._options
@@ -356,3 +396,12 @@ class InferenceSession(Session):
 
     def create_ortvalue_from_shape_and_type(self, shape: Sequence[int], element_type: Any) -> OrtValue:
         return OrtValue.ortvalue_from_shape_and_type(shape, element_type)
+
+
+def _session_again(model: bytes | list[str], digests: list[str] | None, options: SessionOptions, threads: int, library: Library,
+                   rules: list[str], program_cache_bytes: int | None) -> InferenceSession:
+    """In another process: of the bytes, or of the same files."""
+    if digests is not None:
+        _pickle.check_files(model, digests)
+    return InferenceSession(model if digests is None else model[0], options, threads=threads, library=library, rules=rules,
+                            program_cache_bytes=program_cache_bytes)

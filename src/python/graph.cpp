@@ -79,6 +79,10 @@ public:
         return at(builder_.constant(name, array_of(value, name).tensor.clone()));
     }
 
+    nb::object value(const Tensor& tensor) const {
+        return to_python(builder_.graph().tensor(tensor.id).constant.value().clone());
+    }
+
     // A copy that counts as computed, also of a constant: operators that read it are not folded, so that something else
     // can stand in for it.
     Tensor held(nb::handle value) {
@@ -514,6 +518,7 @@ std::string svg_of(const std::string& title, const Graph& graph, bool fused, boo
 
 void bind_graph(nb::module_& module) {
     nb::class_<Tensor>(module, "Tensor")
+        .def_prop_ro("id", [](const Tensor& tensor) { return static_cast<size_t>(tensor.id); })
         .def_ro("name", &Tensor::name)
         .def_ro("dtype", &Tensor::dtype)
         .def_ro("shape", &Tensor::shape)
@@ -525,6 +530,7 @@ void bind_graph(nb::module_& module) {
         .def(nb::init<const Operators&>())
         .def("tensor", &GraphOfCalls::tensor)
         .def("constant", &GraphOfCalls::constant)
+        .def("value", &GraphOfCalls::value)
         .def("held", &GraphOfCalls::held)
         .def("call", &GraphOfCalls::call)
         .def("call_model", &GraphOfCalls::call_model)

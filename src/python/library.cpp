@@ -12,8 +12,10 @@ namespace {
 
 std::shared_ptr<Library> open(const std::string& folder, const std::vector<std::string>& paths,
                               const std::map<std::string, std::string>& named,
-                              const std::map<std::string, std::string>& texts) {
+                              const std::map<std::string, std::string>& texts,
+                              std::vector<std::shared_ptr<const SourceText>>& files) {
     auto library = std::make_shared<Library>(value_or_raise(open_library(folder)));
+    const auto shipped = static_cast<std::ptrdiff_t>(library->sources().size());
     Diagnostics problems;
     auto add = [&](const std::string& path, const std::string& name) {
         auto added = library->add_library(path, name);
@@ -21,6 +23,8 @@ std::shared_ptr<Library> open(const std::string& folder, const std::vector<std::
     };
     for (const std::string& path : paths) add(path, {});
     for (const auto& [name, path] : named) add(path, name);
+    files = library->sources();
+    files.erase(files.begin(), files.begin() + shipped);
     for (const auto& [name, text] : texts) {
         auto added = library->add_source(std::make_shared<SourceText>(name, text));
         if (!added) problems.insert(problems.end(), added.error().begin(), added.error().end());
@@ -152,7 +156,7 @@ CallArguments arguments_of(const Template& metakernel, const nb::tuple& inputs, 
 Operators::Operators(const std::string& folder, const std::vector<std::string>& paths,
                      const std::map<std::string, std::string>& named, const std::map<std::string, std::string>& texts,
                      int threads)
-    : library(open(folder, paths, named, texts)),
+    : library(open(folder, paths, named, texts, files)),
       digest(fmt::format("libraries {} {} {}", inference::digest_of(*library), fmt::join(paths, " "),
                          fmt::join(named, " "))),
       programs_(engine_of(threads), {"call " + digest, ""}) {}
@@ -189,6 +193,12 @@ void bind_library(nb::module_& module) {
         .def(nb::init<const std::string&, const std::vector<std::string>&, const std::map<std::string, std::string>&,
                       const std::map<std::string, std::string>&, int>())
         .def_prop_ro("digest", [](const Operators& operators) { return operators.digest; })
+        .def_prop_ro("files",
+                     [](const Operators& operators) {
+                         std::map<std::string, std::string> files;
+                         for (const auto& source : operators.files) files.emplace(source->name(), source->text());
+                         return files;
+                     })
         .def("names", [](const Operators& operators) { return operators.library->names(); })
         .def("call", &Operators::call, nb::arg("name"), nb::arg("inputs"), nb::arg("named"), nb::arg("progress").none())
         .def("cancel", &Operators::cancel);

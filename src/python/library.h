@@ -35,6 +35,7 @@ public:
     nb::object call(const std::string& name, const nb::tuple& inputs, const nb::dict& named, nb::object progress);
     void cancel() { calls_.cancel(); }
 
+    std::vector<std::shared_ptr<const SourceText>> files;  // the user's, with what they import
     std::shared_ptr<Library> library;
     std::string digest;  // of all that operators follow from
 

@@ -79,7 +79,9 @@ MappedFile one_of_equals(MappedFile content) {
     return content;
 }
 
-Result<onnx::OnnxModel> read(const std::string& path, const std::optional<nb::bytes>& content) {
+// `held`: the object with the content, of all that are equal.
+Result<onnx::OnnxModel> read(const std::string& path, const std::optional<nb::bytes>& content,
+                             std::shared_ptr<const void>& held) {
     if (!content) return onnx::read_model(path);
     // Weights are read where they lie.
     std::shared_ptr<const void> owner(content->inc_ref().ptr(), [](const void* object) {
@@ -88,6 +90,7 @@ Result<onnx::OnnxModel> read(const std::string& path, const std::optional<nb::by
     });
     const auto* begin = static_cast<const std::byte*>(content->data());
     const MappedFile one = one_of_equals({std::move(owner), {begin, content->size()}});
+    held = one.owner;
     return onnx::parse_model(path, onnx::Bytes(one.bytes.data(), one.bytes.size()), one.owner);
 }
 
@@ -120,14 +123,17 @@ void check_dimensions(const onnx::OnnxModel& model, const Bindings& bindings) {
 std::unique_ptr<ModelSession> model_session(const std::string& path, const std::optional<nb::bytes>& content,
                                             const Operators& operators, int threads, const Bindings& bindings,
                                             const std::vector<std::string>& rules) {
-    auto model = std::make_shared<onnx::OnnxModel>(value_or_raise(read(path, content)));
+    std::shared_ptr<const void> held;
+    auto model = std::make_shared<onnx::OnnxModel>(value_or_raise(read(path, content, held)));
     if (auto problems = onnx::check_support(*model, *operators.library); !problems.empty()) raise(problems);
     check_dimensions(*model, bindings);
     auto uses = value_or_raise(rewrite::read_rule_uses(rules, *operators.library));
     // A program that is found again does not say what rules did.
     auto source = uses.empty() ? source_of(*model, path, content, operators, bindings) : inference::ProgramSource();
-    return std::make_unique<ModelSession>(std::move(model), operators, bindings, std::move(uses), threads,
-                                          std::move(source));
+    auto session = std::make_unique<ModelSession>(std::move(model), operators, bindings, std::move(uses), threads,
+                                                  std::move(source));
+    session->content = std::move(held);
+    return session;
 }
 
 nb::dict metadata_of(const ModelSession& session) {
@@ -337,6 +343,14 @@ std::vector<std::pair<std::string, std::string>> ModelSession::rewrites() const 
 void bind_model(nb::module_& module) {
     nb::class_<ModelSession, Session>(module, "ModelSession")
         .def("metadata", &metadata_of)
+        // The bytes that it was made of; None: a file.
+        .def("content",
+             [](const ModelSession& session) {
+                 auto* object = static_cast<PyObject*>(const_cast<void*>(session.content.get()));
+                 return object ? nb::borrow(object) : nb::object(nb::none());
+             },
+             nb::sig("def content(self) -> bytes | None"))
+        .def("data_files", [](const ModelSession& session) { return session.model().data_files; })
         .def("weights", &weights_of)
         .def("with_weights", &ModelSession::with_weights)
         .def("with_initializers", &ModelSession::with_initializers)

@@ -32,6 +32,8 @@ public:
     // What rules did to the program that was made last: names of rules and tensors.
     std::vector<std::pair<std::string, std::string>> rewrites() const;
 
+    std::shared_ptr<const void> content;  // the object of Python that it was read from; null: a file
+
 private:
     struct Parts {
         std::shared_ptr<const onnx::OnnxModel> model;

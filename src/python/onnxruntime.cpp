@@ -34,6 +34,14 @@ constexpr int64_t most_onnx_types = 64;
             .remedy = remedy}});
 }
 
+// What cannot be made again in another process.
+[[noreturn]] void raise_pickle(const std::string& what, const std::string& reason, const std::string& remedy) {
+    raise({{.code = "python.pickle",
+            .summary = fmt::format("{} cannot be made again in another process", what),
+            .reason = reason,
+            .remedy = remedy}});
+}
+
 [[noreturn]] void raise_binding(const std::string& name, const std::string& summary, const std::string& expected,
                                 const std::string& found) {
     raise({{.code = "python.binding",
@@ -68,6 +76,7 @@ void bind_onnxruntime(nb::module_& module) {
     module.def("raise_not_there", &raise_not_there);
     module.def("raise_option", &raise_option);
     module.def("raise_traced", &raise_traced);
+    module.def("raise_pickle", &raise_pickle);
     module.def("raise_binding", &raise_binding);
     module.def("raise_cancelled", [] { raise(cancelled().error()); });
     // Of a NumPy dtype, a name, or a number of ONNX.
