@@ -40,9 +40,11 @@ TEST(Places, WhatIsRefused) {
     EXPECT_EQ(alone.size(), 1);
     ASSERT_TRUE(v1::shard(runtime, {}, &alone));
     ASSERT_TRUE(model.run({input}));
-    alone.fail("enough");  // it has ended its part: api.failed, by whatever it asks for next
+    alone.fail("enough");
     const v1::Model other = parsed(runtime, perceptron().bytes);
-    EXPECT_NE(code_of(other.run({input})), "ok");
+    const auto after = other.run({input});
+    EXPECT_EQ(code_of(after), "transport.failed");
+    EXPECT_NE(after.error().text().find("api.failed"), std::string::npos);
     EXPECT_EQ(code_of(v1::Machines::hosts("no such file", 0, 1)), "support.file_open");
 }
 

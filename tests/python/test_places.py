@@ -68,6 +68,21 @@ def test_what_is_refused():
         heddle.machines(hosts="no such file")
 
 
+def test_who_has_failed_is_out():
+    machines = heddle.machines()  # no launcher: this process alone
+    assert (machines.rank, machines.size) == (0, 1)
+    cut = heddle.shard(heddle.function(layer._function), machines=machines)
+    np.testing.assert_allclose(cut(normal(8, 12), weights()), layer(normal(8, 12), weights()), atol=1e-6)
+    try:
+        with machines:
+            raise ValueError("enough")
+    except ValueError:
+        pass
+    with refused("transport.failed") as caught:
+        cut(normal(4, 12), weights())
+    assert "python.failed" in str(caught.error) and "enough" in str(caught.error)
+
+
 SCRIPT = """
 import sys
 import numpy as np

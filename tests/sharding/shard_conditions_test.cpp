@@ -92,5 +92,34 @@ TEST(ShardConditions, OfSteps) {
     EXPECT_EQ(refused["k"].substr(0, 18), "sharding.condition");
 }
 
+// Of each condition both branches read what is under the one before: twice as many cases each time. A template's body may not
+// be so, but what is derived of one may.
+TEST(ShardConditions, ABodyTooLargeToLookAtIsNotCut) {
+    Body body;
+    BodyNodes nodes(body);
+    const VariableId n = nodes.add_variable("n", Variable::Kind::index, 12);
+    const auto whole = [&](int64_t value) { return nodes.integer(value, DType::int64, true); };
+    NodeId value = nodes.read(TensorIndex(0), f64, {nodes.variable(n)});
+    for (int64_t i = 1; i <= 17; i++) {
+        const NodeId moved = nodes.scalar(ScalarOp::add, {nodes.variable(n), whole(i)});
+        const NodeId holds = nodes.scalar(ScalarOp::equal, {nodes.scalar(ScalarOp::modulo, {moved, whole(3)}), whole(1)});
+        value = nodes.select(holds, nodes.scalar(ScalarOp::add, {value, value}), nodes.scalar(ScalarOp::negate, {value}));
+    }
+    body.equations.push_back({0, {n}, {nodes.variable(n)}, value});
+    Graph graph;
+    graph.inputs = {graph.add_tensor("x", {f64, {12}})};
+    graph.outputs = {graph.add_tensor("y", {f64, {12}})};
+    graph.add_operation({.name = "y",
+                         .operator_name = "large",
+                         .inputs = graph.inputs,
+                         .outputs = graph.outputs,
+                         .index = {{"n", 12}},
+                         .body = std::make_shared<const Body>(std::move(body))});
+    const auto axes = axes_of(graph, graph.operations[0]);
+    ASSERT_EQ(axes.size(), 1u);
+    ASSERT_TRUE(axes[0].refusal);
+    EXPECT_EQ(axes[0].refusal->code, "sharding.reads");
+}
+
 }  // namespace
 }  // namespace heddle::sharding
