@@ -12,6 +12,7 @@
 #include "running/together.h"
 #include "evaluate/compare.h"
 #include "evaluate/evaluate.h"
+#include "evaluate/work.h"
 #include "graph/verify.h"
 #include "placing/sharded.h"
 #include "placing/parts.h"
@@ -23,6 +24,8 @@ namespace {
 using placing::Mesh;
 using sharding::Axis;
 using sharding::PlaceId;
+
+constexpr double most_operations = 1e9;  // of the interpreter, some seconds
 
 // Whether floats are added or multiplied up: the order of that is free, for the interpreter too.
 bool rounds(const Graph& graph) {
@@ -42,6 +45,7 @@ public:
     std::string check(const Program& program, Choices& choices, bool runs) {
         auto prepared = prepare(program, library_, [](const char*) {});
         if (!prepared) return render(prepared.error());
+        if (scalar_operations(prepared->graph) > most_operations) return "";
         const auto whole = evaluate_graph(prepared->graph, prepared->feeds, Precision::body);
         if (!whole) return "";  // an index that is out of range, or too much work
         const Mesh mesh = choices.one_of(std::vector<Mesh>{{2}, {3}, {4}, {2, 2}, {2, 3}});
