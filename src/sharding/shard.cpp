@@ -12,6 +12,8 @@
 #include "sharding/combine.h"
 #include "sharding/fold.h"
 #include "sharding/rounds.h"
+#include "sharding/shares.h"
+#include "sharding/unread.h"
 
 namespace heddle::sharding {
 namespace {
@@ -300,28 +302,6 @@ private:
         return groups;
     }
 
-    // What each place of a group combines: its share of the longest range. All of it, where sending whole partial results
-    // to all takes no longer than to send shares of them and then of the result.
-    std::vector<std::map<VariableId, Range>> shares_of(const std::map<VariableId, Range>& ranges, int64_t bytes,
-                                                       size_t places) const {
-        VariableId longest = no_id;
-        for (const auto& [id, range] : ranges) {
-            bytes *= range.length();
-            if (longest == no_id || range.length() > ranges.at(longest).length()) longest = id;
-        }
-        const auto count = static_cast<int64_t>(places);
-        const double more = static_cast<double>(bytes) * static_cast<double>(count - 1) * (1 - 2.0 / static_cast<double>(count));
-        if (longest == no_id || more <= of_.round_bytes) return std::vector(places, ranges);
-        std::vector<std::map<VariableId, Range>> shares;
-        const Range all = ranges.at(longest);  // not empty: its values would be none to send
-        const int64_t length = (all.length() + count - 1) / count;
-        for (int64_t begin = all.begin; begin < all.end; begin += length) {
-            shares.push_back(ranges);
-            shares.back()[longest] = {begin, std::min(begin + length, all.end)};
-        }
-        return shares;
-    }
-
     void combine(const CutReduction& reduction, const PartialResults& partial, const std::string& part,
                  const std::vector<TensorId>& stacks, const std::set<size_t>& kept) {
         Work made = work(fmt::format("{} {}", operation_.name, part));
@@ -356,7 +336,7 @@ private:
                 ranges[variable] = all ? Range{0, rounds_.body->variable(variable).extent.value()}
                                        : part_of(group.box, variable);
             }
-            const auto shares = shares_of(ranges, bytes(graph_.tensor(result).type.dtype), group.places.size());
+            const auto shares = shares_of(ranges, bytes(graph_.tensor(result).type.dtype), group.places.size(), of_.round_bytes);
             for (size_t i = 0; i < shares.size(); ++i) {
                 Work own = made;
                 partial.write_combination(own.body, counts, shares[i], direct);
@@ -499,33 +479,6 @@ Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vec
     for (TensorId& output : made.outputs) output = assembler.whole(output, PlaceId(0));
     result.graph = std::move(made);
     return result;
-}
-
-// Parts that nothing asks for: boxes of a tensor that no later operation reads.
-void drop_unread(PlacedGraph& placed) {
-    Graph& graph = placed.graph;
-    std::vector<bool> read(graph.tensors.size(), false), kept(graph.operations.size(), false);
-    for (TensorId output : graph.outputs) read[output] = true;
-    for (size_t o = graph.operations.size(); o-- > 0;) {
-        const Operation& operation = graph.operations[o];
-        kept[o] = std::ranges::any_of(operation.outputs, [&](TensorId t) { return read[t]; });
-        if (!kept[o]) continue;
-        for (TensorId input : operation.inputs) read[input] = true;
-    }
-    std::vector<Operation> operations = std::move(graph.operations);
-    std::vector<PlaceId> places = std::move(placed.places);
-    std::vector<int32_t> turns = std::move(placed.turns);
-    graph.operations.clear();
-    placed.places.clear();
-    placed.turns.clear();
-    for (Tensor& tensor : graph.tensors) tensor.producer = no_id;
-    for (size_t o = 0; o < operations.size(); o++) {
-        if (!kept[o]) continue;
-        graph.add_operation(std::move(operations[o]));
-        placed.places.push_back(places[o]);
-        placed.turns.push_back(turns[o]);
-    }
-    std::erase_if(placed.slices, [&](const auto& slice) { return graph.tensor(slice.first).producer == no_id; });
 }
 
 Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, const std::vector<PlaceId>& readers) {
