@@ -260,6 +260,7 @@ private:
             found.collective.kind = kind;
             found.collective.tensor = placed_.graph.tensor(subject.tensor).name;
             if (subject.partial) {
+                found.collective.tensor = subject.partial->name;
                 found.collective.combiner = subject.partial->combiner;
                 found.collective.part = subject.partial->part;
             }

@@ -556,9 +556,12 @@ Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, cons
         assembler.begin(OperationId(i));
         auto sharded = Sharder(assembler, graph.operations[i], cuts[i]).run();
         if (!sharded) return fail(std::move(sharded.error()));
-        for (const Combination& made : sharded->combinations)
-            for (TensorId t : made.partial)
-                placed.partial[t] = {made.result, made.combiner, made.part, made.dimensions.empty() ? 0 : made.axes.size()};
+        for (const Combination& made : sharded->combinations) {
+            const bool known = static_cast<size_t>(made.result) < graph.tensors.size();
+            const std::string& name = known ? graph.tensor(made.result).name : graph.operations[i].name;
+            const size_t parts = made.dimensions.empty() ? 0 : made.axes.size();
+            for (TensorId t : made.partial) placed.partial[t] = {made.result, name, made.combiner, made.part, parts};
+        }
     }
     assembler.begin(no_id);
     for (PlaceId reader : readers) {

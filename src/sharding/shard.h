@@ -92,6 +92,7 @@ struct Brought {
 // What a tensor of partial results becomes.
 struct PartOfResult {
     TensorId result;
+    std::string name;      // of the result, where the program has it; of the operation that it is for
     std::string combiner;  // a reducer, or an operator
     std::string part;      // "max over k"
     size_t parts = 0;      // so many of the first dimensions number the parts
