@@ -87,6 +87,23 @@ Result<ShardedRun> run_sharded(const Graph& graph, const std::vector<TensorData>
     return run;
 }
 
+namespace {
+
+Json collective_json(const placing::Collective& collective) {
+    Json json = {{"kind", placing::name(collective.kind)}, {"tensor", collective.tensor}, {"groups", Json::array()}};
+    if (!collective.part.empty()) json.update({{"combiner", collective.combiner}, {"part", collective.part}});
+    for (const auto& group : collective.groups) {
+        Json places = Json::array();
+        for (sharding::PlaceId place : group) places.push_back(place.number());
+        json["groups"].push_back(std::move(places));
+    }
+    json["bytes"] = collective.bytes;
+    json["busiest_bytes"] = collective.busiest;
+    return json;
+}
+
+}  // namespace
+
 Json shards_json(const Graph& graph, const ShardedRun& run) {
     const placing::Cutting& cutting = run.program.cutting;
     Json json = {{"mesh", cutting.mesh}, {"cuts", Json::object()}, {"places", Json::array()}};
@@ -100,6 +117,8 @@ Json shards_json(const Graph& graph, const ShardedRun& run) {
     json["modelled"] = {{"compute_seconds", cutting.compute_seconds}, {"send_seconds", cutting.send_seconds}};
     json["messages"] = run.program.messages.size();
     json["bytes"] = cutting.bytes;
+    json["collectives"] = Json::array();
+    for (const placing::Collective& each : run.program.collectives) json["collectives"].push_back(collective_json(each));
     json["rank"] = run.rank;
     json["run"] = Json::array();
     for (const running::RunReport& report : run.reports) {
@@ -121,6 +140,7 @@ std::string shards_text(const Graph& graph, const ShardedRun& run) {
     }
     for (size_t p = 0; p < cutting.out.size(); p++)
         text += fmt::format("place {} sends {} bytes, receives {}\n", p, cutting.out[p], cutting.in[p]);
+    for (const placing::Collective& each : run.program.collectives) text += placing::text(each) + "\n";
     return text + fmt::format("modelled: {:.3g} ms of work, {:.3g} ms of messages", 1e3 * cutting.compute_seconds,
                               1e3 * cutting.send_seconds);
 }

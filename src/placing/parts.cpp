@@ -1,7 +1,5 @@
 #include "placing/parts.h"
 
-#include <set>
-
 #include <fmt/format.h>
 
 #include "target/processes.h"
@@ -57,16 +55,11 @@ Placement placement_of(const sharding::PlacedGraph& parts, const System& system,
     placement.turns = parts.turns;
     placement.slices.assign(graph.operations.size(), false);
     for (const auto& [tensor, slice] : parts.slices) placement.slices[graph.tensor(tensor).producer] = true;
-    std::set<std::pair<TensorId, MemoryId>> copied;
-    const auto read = [&](TensorId t, MemoryId memory) {
-        const bool made = graph.tensor(t).producer != no_id;
-        if (!made || placement.tensors[t] == memory || !copied.emplace(t, memory).second) return;
-        placement.copies.push_back({t, memory, system.route(placement.tensors[t], memory, graph.tensor(t).type.byte_size())});
-    };
-    for (size_t o = 0; o < graph.operations.size(); o++)
-        for (TensorId t : graph.operations[o].inputs) read(t, placement.operations[o].memory);
-    for (size_t r = 0; r < readers.size(); r++)
-        for (TensorId t : parts.outputs[r]) read(t, location(readers[r]).memory);
+    for (const sharding::Brought& brought : parts.brought) {
+        const MemoryId memory = location(brought.to).memory;
+        const int64_t bytes = graph.tensor(brought.own).type.byte_size();
+        placement.copies.push_back({brought.own, memory, system.route(placement.tensors[brought.own], memory, bytes)});
+    }
     return placement;
 }
 

@@ -21,6 +21,7 @@ Result<ShardedProgram> sharded(const Graph& graph, const placing::SaidCuts& said
     const auto target = program.system->devices.front().target;
     Processes made = by_process(mixed, *program.system, target);
     program.messages = std::move(made.messages);
+    program.collectives = collectives_of(*placed);
     for (const Module& module : made.modules) {
         if (auto sound = verify(module); !sound) return fail(std::move(sound.error()));
         auto own = split(module);

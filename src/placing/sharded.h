@@ -1,8 +1,9 @@
 // A graph cut over several processes, as their functions (docs/machines.md).
 #pragma once
 
-#include "placing/processes.h"
 #include "placing/choose_cuts.h"
+#include "placing/collectives.h"
+#include "placing/processes.h"
 
 namespace heddle::placing {
 
@@ -11,6 +12,7 @@ struct ShardedProgram {
     placing::Cutting cutting;
     std::vector<Module> processes;  // split, one a place
     std::vector<Message> messages;
+    std::vector<Collective> collectives;  // the same bytes, as what they are together
 };
 
 // Each of `readers` gets all outputs; every process takes all inputs. Checked by verify and verify_messages, and that the

@@ -11,9 +11,9 @@ namespace {
 
 using Key = std::pair<int32_t, int32_t>;  // a tensor and a memory
 
-class Verifier {
+class PlacementVerifier {
 public:
-    Verifier(const Graph& graph, const System& system, const Annotations& annotations, const Placement& placement)
+    PlacementVerifier(const Graph& graph, const System& system, const Annotations& annotations, const Placement& placement)
         : graph_(graph), system_(system), annotations_(annotations), placement_(placement) {}
 
     Result<void> verify() {
@@ -161,7 +161,7 @@ private:
 
 Result<void> verify(const Graph& graph, const System& system, const Annotations& annotations,
                     const Placement& placement) {
-    return Verifier(graph, system, annotations, placement).verify();
+    return PlacementVerifier(graph, system, annotations, placement).verify();
 }
 
 }  // namespace heddle::placing

@@ -162,11 +162,15 @@ TensorId Assembler::target_of(TensorId tensor, const Box& box) {
 
 // This box alone, at the place of the piece.
 TensorId Assembler::part_of(const Piece& piece, TensorId tensor, const Box& box) {
-    if (piece.box == box && piece.origin == box.start) return piece.own;
+    if (piece.box == box && piece.origin == box.start) {
+        shared_.try_emplace(piece.own, tensor, box);
+        return piece.own;
+    }
     auto [known, fresh] = parts_.try_emplace({piece.own, box});
     if (fresh) {
         known->second = named(tensor, box);
         copy(box, {piece.own, piece.origin}, {known->second, box.start}, piece.place);
+        shared_.try_emplace(known->second, tensor, box);
     }
     return known->second;
 }
@@ -183,10 +187,15 @@ TensorId Assembler::exactly(TensorId tensor, const Box& box, PlaceId place) {
     return only(tensor, box, place);
 }
 
+Touched& Assembler::touched_at(PlaceId place) {
+    if (touched_.empty() || touched_.back().place != place || touched_.back().of != work_for_)
+        touched_.push_back({place, {}, {}, work_for_});
+    return touched_.back();
+}
+
 // All of some work's reads come before what it makes.
 void Assembler::read_at(TensorId tensor, const Box& box, PlaceId place) {
-    if (touched_.empty() || touched_.back().place != place || !touched_.back().makes.empty())
-        touched_.push_back({place, {}, {}});
+    if (!touched_at(place).makes.empty()) touched_.push_back({place, {}, {}, work_for_});
     touched_.back().reads.emplace_back(tensor, box);
 }
 
@@ -235,8 +244,7 @@ TensorId Assembler::whole(TensorId tensor, PlaceId place) {
 // The tensor that a place makes of this box.
 TensorId Assembler::made(TensorId tensor, const Box& box, PlaceId place) {
     const TensorId own = target_of(tensor, box);
-    if (touched_.empty() || touched_.back().place != place) touched_.push_back({place, {}, {}});
-    touched_.back().makes.emplace_back(tensor, box);
+    touched_at(place).makes.emplace_back(tensor, box);
     pieces_.add(tensor, {box, place, own, box.start});
     return own;
 }

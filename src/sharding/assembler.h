@@ -39,6 +39,7 @@ struct Placed {
 struct Touched {
     PlaceId place;
     std::vector<std::pair<TensorId, Box>> reads, makes;
+    OperationId of = no_id;  // of the program
 };
 
 class Assembler {
@@ -67,7 +68,10 @@ public:
     void locate(PlaceId place) {
         places_.resize(graph_.operations.size(), place);
         turns_.resize(graph_.operations.size(), turn_);
+        of_.resize(graph_.operations.size(), work_for_);
     }
+    // What is added from here on is work for this operation of the program; no_id: for who gets its outputs.
+    void begin(OperationId of) { work_for_ = of; }
     // Of what is added from here on (Cut::turns).
     void take_turn(int32_t turn) { turn_ = turn; }
 
@@ -75,12 +79,16 @@ public:
     const std::vector<Touched>& touched() const { return touched_; }
     const std::vector<PlaceId>& places() const { return places_; }  // by OperationId
     const std::vector<int32_t>& turns() const { return turns_; }
-    // Tensors that are no more than a box of an input or a constant, which no operation makes.
+    const std::vector<OperationId>& of() const { return of_; }
+    // Tensors that are no more than a box of a tensor of the program.
     struct Slice {
         TensorId of;
         Box box;
     };
+    // Of an input or a constant, which no operation makes.
     const std::map<TensorId, Slice>& slices() const { return slices_; }
+    // Of what an operation makes, and others read: all that is brought to other places is among these.
+    const std::map<TensorId, Slice>& shared() const { return shared_; }
 
 private:
     struct Local {
@@ -100,6 +108,8 @@ private:
     TensorId named(TensorId tensor, const Box& box);
     void copy(const Box& box, const Local& from, const Local& to, PlaceId place);
 
+    // What is touched next: the last, where that is this place's and of the same operation.
+    Touched& touched_at(PlaceId place);
     void read_at(TensorId tensor, const Box& box, PlaceId place);
 
     Graph& graph_;
@@ -107,13 +117,15 @@ private:
     std::vector<PlaceId> places_;
     std::vector<int32_t> turns_;
     int32_t turn_ = 0;
+    std::vector<OperationId> of_;
+    OperationId work_for_ = no_id;
     std::vector<Touched> touched_;
     std::set<std::string> names_;
     std::set<TensorId> given_;
     std::set<TensorId> taken_;  // tensors of the program whose number holds all of it at some place
     Pieces pieces_;
     std::map<std::pair<TensorId, Box>, TensorId> parts_;  // boxes of tensors that were sliced where they were made
-    std::map<TensorId, Slice> slices_;
+    std::map<TensorId, Slice> slices_, shared_;
 };
 
 }  // namespace heddle::sharding

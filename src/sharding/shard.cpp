@@ -13,7 +13,7 @@
 #include "sharding/fold.h"
 #include "sharding/rounds.h"
 #include "sharding/shares.h"
-#include "sharding/unread.h"
+#include "sharding/placed_graph.h"
 
 namespace heddle::sharding {
 namespace {
@@ -485,9 +485,17 @@ Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, cons
     PlacedGraph placed{.graph = emptied(graph)};
     Assembler assembler(placed.graph);
     for (size_t i = 0; i < graph.operations.size(); ++i) {
+        assembler.begin(OperationId(i));
         auto sharded = Sharder(assembler, graph.operations[i], cuts[i]).run();
         if (!sharded) return fail(std::move(sharded.error()));
+        for (const Combination& made : sharded->combinations) {
+            const bool known = static_cast<size_t>(made.result) < graph.tensors.size();
+            const std::string& name = known ? graph.tensor(made.result).name : graph.operations[i].name;
+            const size_t parts = made.dimensions.empty() ? 0 : made.axes.size();
+            for (TensorId t : made.partial) placed.partial[t] = {made.result, name, made.combiner, made.part, parts};
+        }
     }
+    assembler.begin(no_id);
     for (PlaceId reader : readers) {
         auto& outputs = placed.outputs.emplace_back();
         for (TensorId output : graph.outputs) outputs.push_back(assembler.whole(output, reader));
@@ -501,7 +509,9 @@ Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, cons
     placed.turns = assembler.turns();
     placed.touched = assembler.touched();
     placed.slices = assembler.slices();
+    placed.of = assembler.of();
     if (!readers.empty()) drop_unread(placed);
+    placed.brought = brought_in(placed, assembler.shared(), readers);
     return placed;
 }
 

@@ -80,6 +80,24 @@ struct Cut {
     double round_bytes = 0;
 };
 
+// What one place has made and another reads: a box of a tensor of the program, or of partial results.
+struct Brought {
+    TensorId tensor;
+    Box box;
+    TensorId own;  // in the graph of places: nothing but the box
+    PlaceId from, to;
+    OperationId reader;  // of the program, whose work is the first there to read it; no_id: it is an output
+};
+
+// What a tensor of partial results becomes.
+struct PartOfResult {
+    TensorId result;
+    std::string name;      // of the result, where the program has it; of the operation that it is for
+    std::string combiner;  // a reducer, or an operator
+    std::string part;      // "max over k"
+    size_t parts = 0;      // so many of the first dimensions number the parts
+};
+
 // A graph whose operations are at places: it means the same, and what an operation reads that another place has made is
 // to be sent there. Its outputs are all that readers get.
 struct PlacedGraph {
@@ -89,6 +107,9 @@ struct PlacedGraph {
     std::map<TensorId, Assembler::Slice> slices = {};         // boxes of inputs and constants
     std::vector<std::vector<TensorId>> outputs = {};          // by reader: what its graph's outputs are there
     std::vector<Touched> touched = {};                        // of the graph before, in order
+    std::vector<OperationId> of = {};                         // by OperationId: of the graph before; no_id: for outputs
+    std::vector<Brought> brought = {};                        // in the order in which it is read, once to each place
+    std::map<TensorId, PartOfResult> partial = {};            // which tensors hold partial results
 };
 
 // All operations cut, one Cut each. Inputs and constants are at all places; each of `readers` gets all outputs.

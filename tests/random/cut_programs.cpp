@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -58,7 +61,8 @@ public:
                                      system_for(count, choices.below(2) * 1e-3),
                                      readers);
         if (!made) return render(made.error());
-        auto wrong = interpreted(*prepared, *made, readers, *whole);
+        auto wrong = of_collectives(*made);
+        if (wrong.empty()) wrong = interpreted(*prepared, *made, readers, *whole);
         if (wrong.empty() && runs) wrong = run(*prepared, std::move(*made), readers);
         return wrong;
     }
@@ -66,6 +70,7 @@ public:
     void print_counts() const {
         fmt::print("{} operations cut along {} axes, {} bit for bit; {} messages, {} bytes\n", operations_, axes_, exactly_,
                    messages_, bytes_);
+        for (const auto& [kind, count] : kinds_) fmt::print("{} {}\n", count, kind);
     }
 
 private:
@@ -126,6 +131,25 @@ private:
         });
     }
 
+    // All that is sent belongs to one, and no place does more than all.
+    std::string of_collectives(const placing::ShardedProgram& made) {
+        int64_t sent = 0, known = 0;
+        for (const placing::Message& message : made.messages) sent += message.bytes;
+        for (const placing::Collective& collective : made.collectives) {
+            known += collective.bytes;
+            kinds_[placing::name(collective.kind)]++;
+            if (collective.busiest <= 0 || collective.busiest > collective.bytes) return "busiest place: " + text(collective);
+            size_t places = 0;
+            std::set<PlaceId> distinct;
+            for (const auto& group : collective.groups) {
+                places += group.size();
+                distinct.insert(group.begin(), group.end());
+            }
+            if (places != distinct.size() || places < 2) return "groups of places overlap: " + text(collective);
+        }
+        return sent == known ? "" : fmt::format("{} bytes are sent, {} of them by collectives", sent, known);
+    }
+
     static std::string cuts_text(const Prepared& prepared, const placing::ShardedProgram& made) {
         std::string text;
         for (size_t o = 0; o < prepared.graph.operations.size(); o++)
@@ -159,6 +183,7 @@ private:
     Mesh mesh_;
     size_t operations_ = 0, axes_ = 0, exactly_ = 0, messages_ = 0;
     int64_t bytes_ = 0;
+    std::map<std::string_view, size_t> kinds_;
 };
 
 }  // namespace

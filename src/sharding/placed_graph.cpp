@@ -1,6 +1,7 @@
-#include "sharding/unread.h"
+#include "sharding/placed_graph.h"
 
 #include <algorithm>
+#include <set>
 
 namespace heddle::sharding {
 
@@ -17,17 +18,38 @@ void drop_unread(PlacedGraph& placed) {
     std::vector<Operation> operations = std::move(graph.operations);
     std::vector<PlaceId> places = std::move(placed.places);
     std::vector<int32_t> turns = std::move(placed.turns);
+    std::vector<OperationId> of = std::move(placed.of);
     graph.operations.clear();
     placed.places.clear();
     placed.turns.clear();
+    placed.of.clear();
     for (Tensor& tensor : graph.tensors) tensor.producer = no_id;
     for (size_t o = 0; o < operations.size(); o++) {
         if (!kept[o]) continue;
         graph.add_operation(std::move(operations[o]));
         placed.places.push_back(places[o]);
         placed.turns.push_back(turns[o]);
+        placed.of.push_back(of[o]);
     }
     std::erase_if(placed.slices, [&](const auto& slice) { return graph.tensor(slice.first).producer == no_id; });
+}
+
+std::vector<Brought> brought_in(const PlacedGraph& placed, const std::map<TensorId, Assembler::Slice>& boxes,
+                                const std::vector<PlaceId>& readers) {
+    const Graph& graph = placed.graph;
+    std::vector<Brought> brought;
+    std::set<std::pair<TensorId, PlaceId>> known;
+    const auto read = [&](TensorId own, PlaceId to, OperationId reader) {
+        const OperationId producer = graph.tensor(own).producer;
+        if (producer == no_id || placed.places[producer] == to || !known.emplace(own, to).second) return;
+        const Assembler::Slice& of = boxes.at(own);
+        brought.push_back({of.of, of.box, own, placed.places[producer], to, reader});
+    };
+    for (size_t o = 0; o < graph.operations.size(); o++)
+        for (TensorId t : graph.operations[o].inputs) read(t, placed.places[o], placed.of[o]);
+    for (size_t r = 0; r < readers.size(); r++)
+        for (TensorId t : placed.outputs[r]) read(t, readers[r], no_id);
+    return brought;
 }
 
 }  // namespace heddle::sharding
