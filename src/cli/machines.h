@@ -4,6 +4,7 @@
 #include <string>
 
 #include "placing/cut_front.h"
+#include "placing/places.h"
 
 namespace heddle::cli {
 
@@ -14,5 +15,8 @@ inline constexpr int64_t most_machines = 64;
 // its places
 // (placing/places.h). Codes cli.machines, those of open_system and placing::places_of.
 Result<placing::Machines> open_machines(const std::string& text);
+
+// The places of a target, however many: they are alike. Codes: those of open_machines.
+Result<placing::Places> open_places(const std::string& text);
 
 }  // namespace heddle::cli
