@@ -12,7 +12,6 @@
 #include "placing/places.h"
 
 namespace heddle::cli {
-namespace {
 
 std::optional<int64_t> number_in(const std::string& text) {
     int64_t number = 0;
@@ -21,6 +20,8 @@ std::optional<int64_t> number_in(const std::string& text) {
     if (error != std::errc() || rest != end) return std::nullopt;
     return number;
 }
+
+namespace {
 
 Diagnostic refused(const std::string& text, std::string expected, std::string found) {
     return {.code = "cli.machines",

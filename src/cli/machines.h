@@ -1,6 +1,7 @@
 // --machines: the places that a program is cut over.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "placing/cut_front.h"
@@ -10,6 +11,9 @@ namespace heddle::cli {
 
 // More are refused: each place has parts of every operation.
 inline constexpr int64_t most_machines = 64;
+
+// Of all of the text; nothing: it is none.
+std::optional<int64_t> number_in(const std::string& text);
 
 // A number: so many places on this machine, which share its cores and its memory's bandwidth. Else a target, by tag or file:
 // its places

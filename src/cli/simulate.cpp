@@ -1,6 +1,5 @@
 // heddle optimise --simulate: what a program costs over many places of a cluster, by the model alone.
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -25,20 +24,13 @@ Diagnostic wrong(std::string summary, std::string expected, std::string found = 
     return {.code = "cli.simulate", .summary = std::move(summary), .expected = std::move(expected), .found = std::move(found)};
 }
 
-std::optional<int64_t> number_in(std::string_view text) {
-    int64_t number = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || rest != text.data() + text.size() || number < 1) return std::nullopt;
-    return number;
-}
-
 Result<std::vector<int64_t>> read_counts(const std::string& text) {
     std::vector<int64_t> counts;
     for (size_t begin = 0; begin <= text.size();) {
         const size_t end = std::min(text.find(',', begin), text.size());
         const std::string part = text.substr(begin, end - begin);
         const auto count = number_in(part);
-        if (!count || *count > most_places)
+        if (!count || *count < 1 || *count > most_places)
             return fail(wrong(fmt::format("'{}' is no number of places", part),
                               fmt::format("numbers from 1 to {} with commas between, as 8,64,512", most_places)));
         counts.push_back(*count);
@@ -55,8 +47,8 @@ struct Grown {
 
 Result<Grown> read_grown(const std::string& text) {
     const size_t equals = text.find('=');
-    const auto each = equals == std::string::npos ? std::nullopt : number_in(std::string_view(text).substr(equals + 1));
-    if (!each || equals == 0 || *each > (int64_t{1} << 30))
+    const auto each = equals == std::string::npos ? std::nullopt : number_in(text.substr(equals + 1));
+    if (!each || *each < 1 || equals == 0 || *each > (int64_t{1} << 30))
         return fail(wrong(fmt::format("'{}' does not say how a dimension grows", text), "NAME=NUMBER, as batch=32"));
     return Grown{text.substr(0, equals), *each};
 }
