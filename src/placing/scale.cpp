@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/verify.h"
 #include "placing/costs.h"
 #include "placing/layouts.h"
 
@@ -27,7 +28,7 @@ struct BoxWork {
         std::vector<size_t> axes;           // whose parts become one
         std::set<size_t> kept;              // cut axes of which each part has a result of its own
         Box range;                          // that the box gives a part of, in the order of the partial result's dimensions
-        std::vector<size_t> order;          // of these by dimension of the result
+        Body body;                          // of the combining of all
         int64_t partial_bytes = 0;          // of an element, in all tensors of partial results
         double operations = 0;              // for an element of a part
     };
@@ -36,23 +37,19 @@ struct BoxWork {
     std::vector<int64_t> element_bytes;
 };
 
-std::vector<size_t> order_of(const sharding::Combination& made, const Graph& graph, size_t rank) {
-    std::vector<size_t> order;
-    const Operation& operation = graph.operation(made.operation);
-    for (const VariableId id : operation.body->equations.front().variables) {
-        const auto found = std::find(made.dimensions.begin() + static_cast<std::ptrdiff_t>(made.axes.size()),
-                                     made.dimensions.end(), operation.body->variable(id).name);
-        if (found != made.dimensions.end())
-            order.push_back(static_cast<size_t>(found - made.dimensions.begin()) - made.axes.size());
-    }
-    std::vector<size_t> sorted = order;
-    std::ranges::sort(sorted);
-    for (size_t i = 0; i < rank; i++)
-        if (sorted.size() != rank || sorted[i] != i) sorted.resize(0);
-    if (sorted.size() == rank) return order;
-    order.clear();
-    for (size_t i = 0; i < rank; i++) order.push_back(i);
-    return order;
+// Where a combining of this body writes what the range of its variables says. Coordinates grow with variables.
+Box written_by(Body body, const Box& range) {
+    const VariableList& variables = body.equations.front().variables;
+    const auto ends = [&](const Corner& extents) {
+        for (size_t i = 0; i < variables.size(); i++)
+            body.variables[static_cast<size_t>(variables[i].number())].extent = extents[i];
+        return written_boxes(body).front().box.end;
+    };
+    Corner first = range.start;
+    for (Size& extent : first) extent = extent + 1;
+    Box box{ends(first), ends(range.end)};
+    for (Size& coordinate : box.start) coordinate = coordinate - 1;
+    return box;
 }
 
 Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>& axes, const Box& box) {
@@ -110,7 +107,7 @@ Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>&
             own_part.range.start.push_back(stack.start[d]);
             own_part.range.end.push_back(stack.end[d]);
         }
-        own_part.order = order_of(combination, graph, own_part.range.rank());
+        own_part.body = *graph.operation(combination.operation).body;
         for (TensorId t : combination.partial) own_part.partial_bytes += made.element_bytes[t];
         const double elements = static_cast<double>(int64_t{Box::whole(graph.tensor(combination.partial.front()).type.shape).volume()});
         own_part.operations = elements > 0 ? work[combination.operation].operations / elements : 0;
@@ -329,6 +326,7 @@ private:
         const std::vector<TensorId> tensors = tensors_of(graph_.operation(id));
         Holding inner;
         std::map<TensorId, int32_t> behind;
+        std::map<TensorId, double> shares;  // elements of the share of a combined result
         const auto holding = [&](TensorId t) -> std::pair<Holding&, TensorId> {
             const auto number = static_cast<size_t>(t.number());
             if (number >= tensors.size()) return {inner, t};
@@ -343,6 +341,9 @@ private:
                 if (&there == &place.given) continue;
                 round = std::max(round, behind[tensor] + (missing > 0));
                 spent.received += missing;
+                if (const auto share = shares.find(tensor); share != shares.end() && missing > 0)
+                    spent.seconds += static_cast<double>(int64_t{region.volume()}) / share->second *
+                                     seconds({2 * share->second, 2 * share->second * static_cast<double>(work.element_bytes[tensor])}, place_);
             }
             for (const OperationWork& own : stage.work) spent.seconds += seconds(own, place_);
             for (const auto& [tensor, region] : stage.makes) {
@@ -366,13 +367,14 @@ private:
                                               elements * static_cast<double>(combining.partial_bytes) +
                                                   static_cast<double>(share.volume() * result_bytes)},
                                              place_);
-                    Box own;
-                    for (const size_t d : combining.order) {
-                        own.start.push_back(share.start[d]);
-                        own.end.push_back(share.end[d]);
-                    }
                     const auto [there, name] = holding(combining.result);
-                    there.add(name, own);
+                    there.add(name, written_by(combining.body, share));
+                    // Parts are cut into shares where they are made, and put side by side where they are combined.
+                    const bool shared = !(share == combining.range);
+                    const auto copied = static_cast<double>(int64_t{share.volume()});
+                    spent.seconds += static_cast<double>(shared ? 2 * count - 1 : count) *
+                                     seconds({2 * copied, 2 * copied * static_cast<double>(combining.partial_bytes)}, place_);
+                    if (shared) shares[combining.result] = copied;
                     partial_bytes_ = std::max(partial_bytes_, received);
                 }
                 behind[combining.result] = round;

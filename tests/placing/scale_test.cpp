@@ -4,7 +4,6 @@
 #include <random>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "alike_processes.h"
 #include "helpers/programs.h"
@@ -72,14 +71,14 @@ TEST(Scale, EqualsAllPlaces) {
                 farthest_seconds = std::max(farthest_seconds, time);
                 equal += costs.scaled.bytes == costs.exact.bytes;
                 all++;
-                if (off > 0.01 || time > 0.05)
-                    fmt::print("graph {} mesh {} ({}): bytes {} and {}, ms {:.4g} and {:.4g} ({:.4g} + {:.4g}, {:.4g} + {:.4g}), peak {} and {}\n", number, fmt::join(mesh, "x"), i,
-                               costs.scaled.bytes, costs.exact.bytes, 1e3 * costs.scaled.seconds(), 1e3 * costs.exact.seconds(), 1e3 * costs.scaled.compute_seconds, 1e3*costs.scaled.send_seconds, 1e3*costs.exact.compute_seconds, 1e3*costs.exact.send_seconds,
-                               costs.scaled.peak_bytes, costs.exact.peak_bytes);
             }
         }
     }
     fmt::print("{} of {} equal; farthest: bytes {:.3g}, seconds {:.3g}\n", equal, all, farthest, farthest_seconds);
+    EXPECT_GE(equal, all * 99 / 100);
+    EXPECT_LE(farthest, 0.01);
+    // Pieces that are copied side by side, and places that send more than the others, are reckoned more roughly.
+    EXPECT_LE(farthest_seconds, 0.6);
 }
 
 }  // namespace
