@@ -88,7 +88,7 @@ TEST_F(OptimiseCommand, after_its_time_there_is_a_way_still) {
 }
 
 TEST_F(OptimiseCommand, simulates_what_many_places_cost) {
-    const auto outcome = heddle({"optimise", "--call", "h = relu(matmul(x, w)); y = matmul(h, v)", "--input-type", "x=float16[batch, 256]",
+    const auto outcome = heddle({"optimise", "--call", "h = relu(numpy_matmul(x, w)); y = numpy_matmul(h, v)", "--input-type", "x=float16[batch, 256]",
                                  "--input-type", "w=float16[256, 512]", "--input-type", "v=float16[512, 256]", "--machines",
                                  R"({"tag": "nvidia/superpod-h100", "machines": {"node": {"count": 512}}})", "--simulate", "8,4096",
                                  "--grow", "batch=64", "--shard", "batch=2", "--format", "json"});
