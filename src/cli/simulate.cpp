@@ -107,7 +107,8 @@ public:
             auto made = point(count);
             if (!made) return fail(std::move(made.error()));
             const double share = grown_ ? 1 : static_cast<double>(count);
-            made->efficiency = one->costs.seconds() / (share * made->costs.seconds());
+            const double seconds = share * made->costs.seconds();
+            if (seconds > 0) made->efficiency = one->costs.seconds() / seconds;  // of nothing to do nothing is lost
             points.push_back(std::move(*made));
         }
         return points;

@@ -107,6 +107,13 @@ TEST_F(OptimiseCommand, simulates_what_many_places_cost) {
     }
 }
 
+TEST_F(OptimiseCommand, of_nothing_to_do_nothing_is_lost) {
+    const auto outcome = heddle({"optimise", "--call", "y = relu(x)", "--input-type", "x=float32[0, 4]", "--machines",
+                                 "nvidia/superpod-h100", "--simulate", "8", "--format", "json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_EQ(Json::parse(outcome.output)["points"][0]["efficiency"], 1.0);
+}
+
 TEST_F(OptimiseCommand, what_cannot_be_simulated_is_refused) {
     const std::string tag = "nvidia/superpod-h100";
     for (const char* counts : {"0", "-1", "x", "8,", ",8", "8,,9", "65537", "99999999999999999999", "8 ", "257"}) {
@@ -125,6 +132,7 @@ TEST_F(OptimiseCommand, what_cannot_be_simulated_is_refused) {
     EXPECT_TRUE(refused({"--grow", "=2"}));
     EXPECT_TRUE(refused({"--shard", "stages=2"}));
     EXPECT_TRUE(refused({"--shard", "h.k=2,y.1=3"}));
+    EXPECT_TRUE(refused({"--shard", "batch/2"}));
     EXPECT_NE(optimise({"--machines", "4", "--simulate", "2"}).errors.find("cli.simulate]"), std::string::npos);
     EXPECT_NE(optimise({"--machines", tag, "--simulate", ""}).status, 0);
     EXPECT_NE(optimise({"--machines", tag, "--simulate", "8", "--limit", "places=2"}).status, 0);
