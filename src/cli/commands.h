@@ -208,6 +208,9 @@ struct OptimiseOptions {
     double time = 0;           // seconds after which the search ends; 0: when it is done
     int threads = 0;           // 0: all cores
     std::string svg, output;   // where to draw the front, and to write the fastest way; empty: not
+    std::string simulate;      // "8,64,512": on paper, over so many places of a cluster; empty: the search
+    std::string grow;          // then "batch=32": a dimension that is so large a place
+    std::vector<std::string> shards;  // then how it is cut (placing::parse_cuts); its first dimension grows
 };
 int optimise_program(const OptimiseOptions& options);
 

@@ -12,7 +12,6 @@
 #include "placing/places.h"
 
 namespace heddle::cli {
-namespace {
 
 std::optional<int64_t> number_in(const std::string& text) {
     int64_t number = 0;
@@ -21,6 +20,8 @@ std::optional<int64_t> number_in(const std::string& text) {
     if (error != std::errc() || rest != end) return std::nullopt;
     return number;
 }
+
+namespace {
 
 Diagnostic refused(const std::string& text, std::string expected, std::string found) {
     return {.code = "cli.machines",
@@ -39,13 +40,24 @@ Result<placing::Machines> on_this_machine(int64_t places) {
 }
 
 Result<placing::Machines> of_target(const std::string& text) {
-    auto target = open_system(text);
-    if (!target) return fail(std::move(target.error()));
-    auto made = placing::places_of(*target);
+    auto made = open_places(text);
     if (!made) return fail(std::move(made.error()));
     const auto places = std::make_shared<const placing::Places>(std::move(*made));
     if (places->size() > static_cast<size_t>(most_machines))
         return fail(refused(text, fmt::format("at most {} places", most_machines), std::to_string(places->size())));
+    return placing::Machines{static_cast<int64_t>(places->size()),
+                               [places](int64_t count) {
+                                   return placing::system_of_processes(*places, static_cast<size_t>(count));
+                               }};
+}
+
+}  // namespace
+
+Result<placing::Places> open_places(const std::string& text) {
+    auto target = open_system(text);
+    if (!target) return fail(std::move(target.error()));
+    auto places = placing::places_of(*target);
+    if (!places) return fail(std::move(places.error()));
     const auto& groups = places->groups();
     for (const placing::PlaceGroup& group : groups) {
         const Target &first = *groups.front().target, &other = *group.target;
@@ -54,13 +66,8 @@ Result<placing::Machines> of_target(const std::string& text) {
             return fail(refused(text, "places that are alike: parts are of equal size",
                                 fmt::format("'{}' and '{}'", groups.front().device, group.device)));
     }
-    return placing::Machines{static_cast<int64_t>(places->size()),
-                               [places](int64_t count) {
-                                   return placing::system_of_processes(*places, static_cast<size_t>(count));
-                               }};
+    return places;
 }
-
-}  // namespace
 
 Result<placing::Machines> open_machines(const std::string& text) {
     const auto number = number_in(text);

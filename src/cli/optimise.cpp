@@ -13,6 +13,7 @@
 #include "cli/front_picture.h"
 #include "cli/interrupt.h"
 #include "cli/machines.h"
+#include "cli/optimise.h"
 #include "cli/progress_line.h"
 #include "cli/support.h"
 #include "pictures/draw_parts.h"
@@ -82,16 +83,6 @@ Diagnostic nothing_within(const std::vector<FrontPoint>& front, const std::vecto
 
 // ---- programs
 
-Result<Source> load(const OptimiseOptions& options, const Library& library, const std::vector<std::string>& rules) {
-    auto given = read_inputs(options.inputs);
-    if (!given) return fail(std::move(given.error()));
-    if (options.call.empty()) return load_model(options.model, library, *given, options.bindings, rules);
-    std::map<std::string, int64_t> dimensions;
-    auto inputs = read_call_inputs(options.input_types, options.bindings, *given, dimensions);
-    if (!inputs) return fail(told_of_inputs(std::move(inputs.error())));
-    return load_call(options.call, library, *inputs, rules);
-}
-
 // As it is; with rules also as they make it: what costs less is kept.
 Result<std::vector<Source>> load_all(const OptimiseOptions& options) {
     const auto library = open_libraries(options.common);
@@ -100,7 +91,7 @@ Result<std::vector<Source>> load_all(const OptimiseOptions& options) {
     std::vector<std::vector<std::string>> rules = {{}};
     if (!options.rules.empty()) rules.push_back(options.rules);
     for (const auto& own : rules) {
-        auto source = load(options, *library, own);
+        auto source = load_program(options, *library, options.bindings, own);
         if (!source) return fail(std::move(source.error()));
         if (sources.empty() || !source->rewrites.empty()) sources.push_back(std::move(*source));
     }
@@ -238,8 +229,19 @@ Result<int> optimise(const OptimiseOptions& options) {
 
 }  // namespace
 
+Result<Source> load_program(const OptimiseOptions& options, const Library& library, const std::vector<std::string>& bindings,
+                            const std::vector<std::string>& rules) {
+    auto given = read_inputs(options.inputs);
+    if (!given) return fail(std::move(given.error()));
+    if (options.call.empty()) return load_model(options.model, library, *given, bindings, rules);
+    std::map<std::string, int64_t> dimensions;
+    auto inputs = read_call_inputs(options.input_types, bindings, *given, dimensions);
+    if (!inputs) return fail(told_of_inputs(std::move(inputs.error())));
+    return load_call(options.call, library, *inputs, rules);
+}
+
 int optimise_program(const OptimiseOptions& options) {
-    auto done = optimise(options);
+    auto done = options.simulate.empty() ? optimise(options) : simulate_scale(options);
     return done ? *done : report(done.error(), options.common);
 }
 

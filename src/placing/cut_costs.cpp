@@ -71,9 +71,6 @@ std::vector<TensorId> tensors_of(const Operation& operation) {
     return list;
 }
 
-namespace {
-
-// The operation with its tensors as inputs and outputs, numbered as in tensors_of.
 Graph alone(const Graph& graph, const Operation& operation) {
     Graph own;
     const std::vector<TensorId> numbers = tensors_of(operation);
@@ -87,8 +84,6 @@ Graph alone(const Graph& graph, const Operation& operation) {
     own.add_operation(std::move(copy));
     return own;
 }
-
-}  // namespace
 
 Result<CutCost> cost_of_cut(const Graph& graph, OperationId operation, const sharding::Cut& cut, const System& system) {
     auto placed = sharding::place(alone(graph, graph.operation(operation)), {cut}, {});

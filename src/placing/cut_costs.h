@@ -31,6 +31,8 @@ Result<sharding::Cut> cut_by(const Operation& operation, const std::vector<shard
 
 // The tensors of an operation, each once: those that it reads, then those that it makes.
 std::vector<TensorId> tensors_of(const Operation& operation);
+// The operation with its tensors as inputs and outputs, numbered as in tensors_of.
+Graph alone(const Graph& graph, const Operation& operation);
 
 // One operation's cut alone.
 struct CutCost {

@@ -8,9 +8,9 @@
 namespace heddle::placing {
 namespace {
 
-class Verifier {
+class ModuleVerifier {
 public:
-    explicit Verifier(const Module& module) : module_(module) {}
+    explicit ModuleVerifier(const Module& module) : module_(module) {}
 
     Result<void> verify() {
         if (!module_.system) return fail(problem("a module has no system"));
@@ -213,6 +213,6 @@ private:
 
 }  // namespace
 
-Result<void> verify(const Module& module) { return Verifier(module).verify(); }
+Result<void> verify(const Module& module) { return ModuleVerifier(module).verify(); }
 
 }  // namespace heddle::placing

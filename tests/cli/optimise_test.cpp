@@ -87,5 +87,57 @@ TEST_F(OptimiseCommand, after_its_time_there_is_a_way_still) {
     EXPECT_GE(Json::parse(outcome.output)["front"].size(), 1u);
 }
 
+TEST_F(OptimiseCommand, simulates_what_many_places_cost) {
+    const auto outcome = heddle({"optimise", "--call", "h = relu(numpy_matmul(x, w)); y = numpy_matmul(h, v)", "--input-type", "x=float16[batch, 256]",
+                                 "--input-type", "w=float16[256, 512]", "--input-type", "v=float16[512, 256]", "--machines",
+                                 R"({"tag": "nvidia/superpod-h100", "machines": {"node": {"count": 512}}})", "--simulate", "8,4096",
+                                 "--grow", "batch=64", "--shard", "batch=2", "--format", "json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    const Json points = Json::parse(outcome.output)["points"];
+    ASSERT_EQ(points.size(), 2u);
+    EXPECT_EQ(points[0]["bandwidth"], 450e9);
+    EXPECT_EQ(points[1]["bandwidth"], 50e9);
+    for (const Json& point : points) {
+        EXPECT_EQ(point["bytes"], 0);
+        EXPECT_NEAR(point["efficiency"].get<double>(), 1, 1e-9);
+        const int64_t places = point["places"];
+        EXPECT_EQ(point["result_bytes"], (places - 1) * 64 * 256 * 2);
+        // Its weights, its rows of x, h and relu's or of y.
+        EXPECT_EQ(point["memory"], points[0]["memory"]);
+    }
+}
+
+TEST_F(OptimiseCommand, of_nothing_to_do_nothing_is_lost) {
+    const auto outcome = heddle({"optimise", "--call", "y = relu(x)", "--input-type", "x=float32[0, 4]", "--machines",
+                                 "nvidia/superpod-h100", "--simulate", "8", "--format", "json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_EQ(Json::parse(outcome.output)["points"][0]["efficiency"], 1.0);
+}
+
+TEST_F(OptimiseCommand, what_cannot_be_simulated_is_refused) {
+    const std::string tag = "nvidia/superpod-h100";
+    for (const char* counts : {"0", "-1", "x", "8,", ",8", "8,,9", "65537", "99999999999999999999", "8 ", "257"}) {
+        const auto wrong = optimise({"--machines", tag, "--simulate", counts});
+        EXPECT_EQ(wrong.status, 1) << counts;
+        EXPECT_NE(wrong.errors.find("cli.simulate]"), std::string::npos) << counts << wrong.errors;
+    }
+    const auto refused = [&](std::vector<std::string> more) {
+        std::vector<std::string> words = {"--machines", tag, "--simulate", "8"};
+        words.insert(words.end(), more.begin(), more.end());
+        const auto outcome = optimise(words);
+        return outcome.status == 1 && outcome.errors.find("cli.simulate]") != std::string::npos;
+    };
+    EXPECT_TRUE(refused({"--grow", "batch"}));
+    EXPECT_TRUE(refused({"--grow", "batch=0"}));
+    EXPECT_TRUE(refused({"--grow", "=2"}));
+    EXPECT_TRUE(refused({"--shard", "stages=2"}));
+    EXPECT_TRUE(refused({"--shard", "h.k=2,y.1=3"}));
+    EXPECT_TRUE(refused({"--shard", "batch/2"}));
+    EXPECT_NE(optimise({"--machines", "4", "--simulate", "2"}).errors.find("cli.simulate]"), std::string::npos);
+    EXPECT_NE(optimise({"--machines", tag, "--simulate", ""}).status, 0);
+    EXPECT_NE(optimise({"--machines", tag, "--simulate", "8", "--limit", "places=2"}).status, 0);
+    EXPECT_NE(optimise({"--machines", tag, "--shard", "2"}).status, 0);
+}
+
 }  // namespace
 }  // namespace heddle
