@@ -256,7 +256,7 @@ Command add_optimise(CLI::App& app) {
         "  heddle optimise model.onnx --bind batch=8 --machines cluster.json --limit memory=2e9 --time 10\n"
         "  heddle optimise --call 'y = matmul(x, w)' --input-type 'x=float32[512, 512]' \\\n"
         "      --input-type 'w=float32[512, 512]' --machines 4\n"
-        "  heddle optimise model.onnx --machines nvidia/superpod-h100 --simulate 8,64,256 --grow batch=32 --shard batch=2\n"
+        "  heddle optimise model.onnx --machines aws/p5-cluster --simulate 8,16 --grow batch=32\n"
         "Ctrl-C ends the search with what there is then, and exit status 130.\n");
     return {command, &options->common, [options] { return optimise_program(*options); }};
 }

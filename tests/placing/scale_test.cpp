@@ -9,6 +9,7 @@
 #include "helpers/programs.h"
 #include "placing/cut_search.h"
 #include "placing/scale.h"
+#include "sharding/sharded.h"
 
 namespace heddle::placing {
 namespace {
@@ -79,6 +80,26 @@ TEST(Scale, EqualsAllPlaces) {
     EXPECT_LE(farthest, 0.01);
     // Pieces that are copied side by side, and places that send more than the others, are reckoned more roughly.
     EXPECT_LE(farthest_seconds, 0.6);
+}
+
+TEST(Scale, PartsThatAnotherOperatorCombinesAreRefused) {
+    const Graph graph = sharding::graph_of(R"yaml(
+product:
+  inputs: {X: "$T[$rows, $inner]", W: "$T[$inner, $cols]"}
+  index: "[$rows, $cols]"
+  outputs: {y: "$T"}
+  reduces: {inner: sum}
+  body: "y = sum(k < $inner : X[@rows, k] * W[k, @cols])"
+)yaml",
+                                           "product", {{DType::float32, {8, 12}}, {DType::float32, {12, 4}}});
+    const auto kinds = kinds_of(graph);
+    const auto& axes = kinds.kinds[0].axes;
+    const auto folded = std::ranges::find_if(axes, [](const sharding::Axis& axis) { return axis.fold.has_value(); });
+    ASSERT_NE(folded, axes.end());
+    const auto axis = static_cast<int32_t>(folded - axes.begin());
+    const auto scaled = costs_at_scale(graph, kinds, {4}, {{axis}}, Target{}, {1e9, 1e-6});
+    ASSERT_FALSE(scaled);
+    EXPECT_EQ(scaled.error()[0].code, "placing.scale");
 }
 
 }  // namespace
