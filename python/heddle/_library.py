@@ -6,7 +6,6 @@ import functools
 import json
 import os
 import pathlib
-import tempfile
 from typing import Any, Callable, Mapping, Sequence
 
 from . import _heddle, _pickle
@@ -181,6 +180,8 @@ def _open_again(parts: _Parts, files: Mapping[str, str]) -> Library:
         same = _open_parts(parts)
         if same._library.files == files:
             return same
+    import tempfile  # few programs get here, and these modules take megabytes
+
     with tempfile.TemporaryDirectory(prefix="heddle-") as folder:
         def inside(path: str) -> str:
             return folder + os.path.abspath(path)

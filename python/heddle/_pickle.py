@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import collections
-import hashlib
 import os
 import pickle
 import sys
@@ -57,6 +56,8 @@ def _again(digest: str | None, make: Callable[..., Any], arguments: tuple[Any, .
 
 def _digest(make: Callable[..., Any], named: Any) -> str | None:
     """None: what it is made of has no bytes of its own here."""
+    import hashlib  # few programs pickle, and this module takes megabytes
+
     engine = sys.modules.get("cloudpickle")  # which pickles functions that no module has
     try:
         return hashlib.sha256((engine or pickle).dumps((make, named))).hexdigest()
@@ -67,6 +68,8 @@ def _digest(make: Callable[..., Any], named: Any) -> str | None:
 
 
 def digest_of_bytes(content: bytes) -> str:
+    import hashlib
+
     return hashlib.sha256(content).hexdigest()
 
 
@@ -110,6 +113,8 @@ def _stamp(path: str) -> tuple[int, int, int] | None:
 
 
 def _digest_of_file(path: str) -> str:
+    import hashlib
+
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(1 << 20):

@@ -4,10 +4,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
-import difflib
 import json
 import os
-import statistics
 import threading
 import time
 from typing import Any, Callable, ContextManager, Iterable, Mapping, Sequence
@@ -138,6 +136,8 @@ class Session:
             launches: list[Any] = []
             session.run(None, feeds, self._progress, launches)
             profiled.append(launches)
+        import statistics  # few programs profile, and this module takes megabytes
+
         return [Launch(name, kernel, layout, statistics.median(launches[i][4] for launches in profiled), runs)
                 for i, (name, kernel, layout, _, _) in enumerate(profiled[0])]
 
@@ -239,6 +239,8 @@ class InferenceSession(Session):
                  **others: Any) -> None:
         others.pop("enable_fallback", None)  # there is nothing to fall back to
         for name in others:
+            import difflib
+
             near = difflib.get_close_matches(name, _OPTIONS, 1)
             _heddle.raise_not_there(f"InferenceSession(..., {name})", f"did you mean {near[0]}?" if near else _NO_OPTIONS)
         threads = checked_threads(threads)

@@ -23,7 +23,7 @@ struct SystemPart {
 struct SystemProgram {
     std::string name;
     std::vector<Dimension> dimensions;  // that stay open
-    placing::Module module;  // at the first sizes; its entry is what the program does
+    placing::Module module;             // at the first sizes; its entry is what the program does
     std::vector<Argument> inputs, outputs;
     std::vector<SystemPart> parts;  // of the entry's steps that compute or launch, in order
 };

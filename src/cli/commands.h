@@ -202,14 +202,14 @@ struct OptimiseOptions {
     std::vector<std::string> input_types;  // of `call`: NAME=TYPE
     std::vector<std::string> inputs;       // NAME=FILE: values that shapes and branches of a model follow from
     std::vector<std::string> bindings, rules;
-    std::string machines;      // a number of places here, a tag or a file
-    std::string limit;         // "memory=2e9,bytes=1e6": of what is taken
+    std::string machines;  // a number of places here, a tag or a file
+    std::string limit;     // "memory=2e9,bytes=1e6": of what is taken
     int64_t seed = 1;
-    double time = 0;           // seconds after which the search ends; 0: when it is done
-    int threads = 0;           // 0: all cores
-    std::string svg, output;   // where to draw the front, and to write the fastest way; empty: not
-    std::string simulate;      // "8,64,512": on paper, over so many places of a cluster; empty: the search
-    std::string grow;          // then "batch=32": a dimension that is so large a place
+    double time = 0;                  // seconds after which the search ends; 0: when it is done
+    int threads = 0;                  // 0: all cores
+    std::string svg, output;          // where to draw the front, and to write the fastest way; empty: not
+    std::string simulate;             // "8,64,512": on paper, over so many places of a cluster; empty: the search
+    std::string grow;                 // then "batch=32": a dimension that is so large a place
     std::vector<std::string> shards;  // then how it is cut (placing::parse_cuts); its first dimension grows
 };
 int optimise_program(const OptimiseOptions& options);

@@ -39,9 +39,9 @@ private:
 };
 
 std::string tooltip(const FrontPoint& point) {
-    return fmt::format("{}: {:.4g} ms, {} sent, {} a place, {} operations", mesh_text(point.mesh), 1e3 * point.costs.seconds(),
-                       pictures::bytes_text(point.costs.bytes), pictures::bytes_text(point.costs.peak_bytes),
-                       point.costs.launches);
+    return fmt::format("{}: {:.4g} ms, {} sent, {} a place, {} operations", mesh_text(point.mesh),
+                       1e3 * point.costs.seconds(), pictures::bytes_text(point.costs.bytes),
+                       pictures::bytes_text(point.costs.peak_bytes), point.costs.launches);
 }
 
 }  // namespace
@@ -64,7 +64,8 @@ std::string draw_front(const std::vector<FrontPoint>& front) {
     svg.text({left + width / 2, top + height + 40}, "modelled time, ms", {.anchor = "middle"});
     svg.text({left, top - 10}, "most memory of a place", {});
     for (const double value : {time.low(), time.high()})
-        svg.text({left + width * time.part(value), top + height + 18}, fmt::format("{:.3g}", 1e3 * value), {.anchor = "middle"});
+        svg.text({left + width * time.part(value), top + height + 18}, fmt::format("{:.3g}", 1e3 * value),
+                 {.anchor = "middle"});
     for (const double value : {memory.low(), memory.high()})
         svg.text({left - 6, top + height * (1 - memory.part(value)) + 4}, pictures::bytes_text(std::llround(value)),
                  {.anchor = "end"});

@@ -34,7 +34,9 @@ Diagnostic refused(const std::string& text, std::string expected, std::string fo
 // Of each number of places up to this one there is a system, if there is one of this one.
 Result<placing::Machines> on_this_machine(int64_t places) {
     const Target target = this_machine();
-    const auto system = [target](int64_t count) { return placing::system_of_processes(target, static_cast<int32_t>(count)); };
+    const auto system = [target](int64_t count) {
+        return placing::system_of_processes(target, static_cast<int32_t>(count));
+    };
     if (auto most = system(places); !most) return fail(std::move(most.error()));
     return placing::Machines{places, [system](int64_t count) { return system(count).value(); }};
 }
@@ -45,10 +47,9 @@ Result<placing::Machines> of_target(const std::string& text) {
     const auto places = std::make_shared<const placing::Places>(std::move(*made));
     if (places->size() > static_cast<size_t>(most_machines))
         return fail(refused(text, fmt::format("at most {} places", most_machines), std::to_string(places->size())));
-    return placing::Machines{static_cast<int64_t>(places->size()),
-                               [places](int64_t count) {
-                                   return placing::system_of_processes(*places, static_cast<size_t>(count));
-                               }};
+    return placing::Machines{static_cast<int64_t>(places->size()), [places](int64_t count) {
+                                 return placing::system_of_processes(*places, static_cast<size_t>(count));
+                             }};
 }
 
 }  // namespace
@@ -73,7 +74,8 @@ Result<placing::Machines> open_machines(const std::string& text) {
     const auto number = number_in(text);
     if (!number) return of_target(text);
     if (*number < 1 || *number > most_machines)
-        return fail(refused(text, fmt::format("from 1 to {} places of this machine, or a target", most_machines), text));
+        return fail(
+            refused(text, fmt::format("from 1 to {} places of this machine, or a target", most_machines), text));
     return on_this_machine(*number);
 }
 

@@ -70,7 +70,8 @@ bool is_within(const FrontPoint& point, const std::vector<Limit>& limits) {
 Diagnostic nothing_within(const std::vector<FrontPoint>& front, const std::vector<Limit>& limits) {
     std::vector<std::string> asked, least;
     for (const Limit& limit : limits) {
-        const auto& point = *std::ranges::min_element(front, {}, [&](const FrontPoint& p) { return figure(p, limit.of); });
+        const auto& point =
+            *std::ranges::min_element(front, {}, [&](const FrontPoint& p) { return figure(p, limit.of); });
         asked.push_back(fmt::format("{}={:.6g}", limited[limit.of], limit.most));
         least.push_back(fmt::format("{} from {:.6g}", limited[limit.of], figure(point, limit.of)));
     }
@@ -106,7 +107,8 @@ struct Found {
     double seconds = 0;
 };
 
-Result<Found> search(const std::vector<Source>& sources, const placing::Machines& machines, const OptimiseOptions& options) {
+Result<Found> search(const std::vector<Source>& sources, const placing::Machines& machines,
+                     const OptimiseOptions& options) {
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
     const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
@@ -150,23 +152,25 @@ std::string cuts_text(const FrontPoint& point) {
     std::ranges::sort(list);
     constexpr size_t most = 6;
     std::vector<std::string> texts;
-    for (size_t i = 0; i < std::min(list.size(), most); i++) texts.push_back(fmt::format("{} ({})", list[i].second, -list[i].first));
+    for (size_t i = 0; i < std::min(list.size(), most); i++)
+        texts.push_back(fmt::format("{} ({})", list[i].second, -list[i].first));
     if (list.size() > most) texts.push_back("...");
     return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 void print_table(const Found& found, const std::vector<Source>& sources) {
-    fmt::print("{:>8}  {:>10}  {:>10}  {:>10}  {:>10}  {:>12}  {:>10}  {}\n", "mesh", "time ms", "compute ms", "messages ms", "sent",
-               "memory/place", "operations", "cut along");
+    fmt::print("{:>8}  {:>10}  {:>10}  {:>10}  {:>10}  {:>12}  {:>10}  {}\n", "mesh", "time ms", "compute ms",
+               "messages ms", "sent", "memory/place", "operations", "cut along");
     for (const FrontPoint& point : found.front) {
         fmt::print("{:>8}  {:>10.4g}  {:>10.4g}  {:>11.4g}  {:>10}  {:>12}  {:>10}  {}{}\n", mesh_text(point.mesh),
                    1e3 * point.costs.seconds(), 1e3 * point.costs.compute_seconds, 1e3 * point.costs.send_seconds,
-                   pictures::bytes_text(point.costs.bytes), pictures::bytes_text(point.costs.peak_bytes), point.costs.launches,
-                   cuts_text(point), point.program > 0 ? "; rewritten" : "");
+                   pictures::bytes_text(point.costs.bytes), pictures::bytes_text(point.costs.peak_bytes),
+                   point.costs.launches, cuts_text(point), point.program > 0 ? "; rewritten" : "");
     }
     const bool least = std::ranges::any_of(found.front, &FrontPoint::is_least);
     fmt::print("{} way{} of {} operations, in {:.2f} s{}{}\n", found.front.size(), found.front.size() == 1 ? "" : "s",
-               sources.front().graph.operations.size(), found.seconds, found.interrupted ? "; interrupted: the best so far" : "",
+               sources.front().graph.operations.size(), found.seconds,
+               found.interrupted ? "; interrupted: the best so far" : "",
                least && found.front.front().is_least ? "; none is faster over the mesh of the first" : "");
 }
 
@@ -206,14 +210,18 @@ Result<int> optimise(const OptimiseOptions& options) {
     const FrontPoint& fastest = found->front.front();
     const Source& source = (*sources)[static_cast<size_t>(fastest.program)];
     if (!options.svg.empty()) {
-        if (auto written = write_file(options.svg, draw_front(found->front)); !written) return fail(std::move(written.error()));
+        if (auto written = write_file(options.svg, draw_front(found->front)); !written)
+            return fail(std::move(written.error()));
     }
     if (!options.output.empty()) {
         const std::string text = placing::print_cuts(source.graph, fastest.mesh, fastest.axes);
         if (auto written = write_file(options.output, text); !written) return fail(std::move(written.error()));
     }
     if (options.common.json) {
-        Json json = {{"seed", options.seed}, {"interrupted", found->interrupted}, {"search_seconds", found->seconds}, {"front", Json::array()}};
+        Json json = {{"seed", options.seed},
+                     {"interrupted", found->interrupted},
+                     {"search_seconds", found->seconds},
+                     {"front", Json::array()}};
         for (const FrontPoint& point : found->front)
             json["front"].push_back(json_of(point, (*sources)[static_cast<size_t>(point.program)]));
         fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
@@ -222,15 +230,16 @@ Result<int> optimise(const OptimiseOptions& options) {
         if (sources->size() == 1 && !options.rules.empty()) fmt::print("no rule fits anywhere\n");
         print_table(*found, *sources);
         if (!options.output.empty())
-            fmt::print("the fastest -> {}{}\n", options.output, fastest.program > 0 ? ", of the rewritten program" : "");
+            fmt::print("the fastest -> {}{}\n", options.output,
+                       fastest.program > 0 ? ", of the rewritten program" : "");
     }
     return found->interrupted ? interrupted_status : 0;
 }
 
 }  // namespace
 
-Result<Source> load_program(const OptimiseOptions& options, const Library& library, const std::vector<std::string>& bindings,
-                            const std::vector<std::string>& rules) {
+Result<Source> load_program(const OptimiseOptions& options, const Library& library,
+                            const std::vector<std::string>& bindings, const std::vector<std::string>& rules) {
     auto given = read_inputs(options.inputs);
     if (!given) return fail(std::move(given.error()));
     if (options.call.empty()) return load_model(options.model, library, *given, bindings, rules);

@@ -10,8 +10,8 @@
 namespace heddle::cli {
 
 // The model, or the program of --call.
-Result<Source> load_program(const OptimiseOptions& options, const Library& library, const std::vector<std::string>& bindings,
-                            const std::vector<std::string>& rules);
+Result<Source> load_program(const OptimiseOptions& options, const Library& library,
+                            const std::vector<std::string>& bindings, const std::vector<std::string>& rules);
 
 // --simulate: what the program costs over many places of a cluster, by the model (placing/scale.h). Its exit status.
 Result<int> simulate_scale(const OptimiseOptions& options);

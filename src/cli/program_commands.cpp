@@ -223,8 +223,9 @@ Command add_optimise(CLI::App& app) {
                      "So many places on this machine; or the devices of a target, by tag or file")
         ->type_name("N|TAG|FILE")
         ->required();
-    auto* limit = command->add_option("--limit", options->limit,
-                                      "Only ways that stay within: seconds, bytes sent, memory of a place in bytes, places, launches");
+    auto* limit = command->add_option(
+        "--limit", options->limit,
+        "Only ways that stay within: seconds, bytes sent, memory of a place in bytes, places, launches");
     limit->type_name("memory=2e9,bytes=1e6");
     command->add_option("--seed", options->seed, "Another seed tries other mixtures of costs")
         ->type_name("N")
@@ -233,13 +234,18 @@ Command add_optimise(CLI::App& app) {
     command->add_option("--time", options->time, "End the search after so many seconds, with what there is then")
         ->type_name("SECONDS")
         ->check(positive());
-    auto* simulate = command->add_option("--simulate", options->simulate,
-                                         "On paper: what the program costs over so many places of a cluster, by the model");
-    simulate->type_name("8,64,512")->check([](const std::string& text) { return text.empty() ? "no numbers of places" : ""; });
-    auto* grow = command->add_option("--grow", options->grow, "With --simulate: a dimension that is so large for each place");
+    auto* simulate =
+        command->add_option("--simulate", options->simulate,
+                            "On paper: what the program costs over so many places of a cluster, by the model");
+    simulate->type_name("8,64,512")->check([](const std::string& text) {
+        return text.empty() ? "no numbers of places" : "";
+    });
+    auto* grow =
+        command->add_option("--grow", options->grow, "With --simulate: a dimension that is so large for each place");
     grow->type_name("batch=32")->needs(simulate);
-    auto* shard = command->add_option("--shard", options->shards,
-                                      "With --simulate: how it is cut, as for run; the first dimension of the mesh grows");
+    auto* shard =
+        command->add_option("--shard", options->shards,
+                            "With --simulate: how it is cut, as for run; the first dimension of the mesh grows");
     shard->type_name("batch=2,head=8|FILE")->allow_extra_args(false)->needs(simulate);
     auto* svg = command->add_option("--svg", options->svg, "Draw the front there: time and memory of each way");
     svg->type_name("FILE");

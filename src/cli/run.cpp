@@ -380,7 +380,8 @@ Result<void> run_compiled(const RunOptions& options, const Library& library, con
 // What processes that run one program must agree in, beside the graph.
 std::string what_runs(const RunOptions& options, const Library& library) {
     const auto folder = usable_folder(options.cache);
-    const auto model = options.call.empty() && folder ? inference::digest_of_file(options.model, *folder) : std::nullopt;
+    const auto model =
+        options.call.empty() && folder ? inference::digest_of_file(options.model, *folder) : std::nullopt;
     return fmt::format("{} {} {}", options.call, model.value_or(""), inference::digest_of(library));
 }
 

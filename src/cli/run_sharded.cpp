@@ -67,8 +67,9 @@ Result<ShardedRun> run_sharded(const Graph& graph, const std::vector<TensorData>
         if (!program) return fail(std::move(program.error()));
         auto processes = std::move(program->processes);
         run.program = std::move(*program);
-        return transport ? running::Together::join(std::move(processes), transport, what, places->threads, places->folder)
-                         : running::Together::load(std::move(processes), places->threads, places->folder);
+        return transport
+                   ? running::Together::join(std::move(processes), transport, what, places->threads, places->folder)
+                   : running::Together::load(std::move(processes), places->threads, places->folder);
     };
     auto together = made();
     if (!together) {
@@ -118,7 +119,8 @@ Json shards_json(const Graph& graph, const ShardedRun& run) {
     json["messages"] = run.program.messages.size();
     json["bytes"] = cutting.bytes;
     json["collectives"] = Json::array();
-    for (const placing::Collective& each : run.program.collectives) json["collectives"].push_back(collective_json(each));
+    for (const placing::Collective& each : run.program.collectives)
+        json["collectives"].push_back(collective_json(each));
     json["rank"] = run.rank;
     json["run"] = Json::array();
     for (const running::RunReport& report : run.reports) {

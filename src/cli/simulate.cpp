@@ -21,7 +21,10 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t most_places = 65'536;
 
 Diagnostic wrong(std::string summary, std::string expected, std::string found = {}) {
-    return {.code = "cli.simulate", .summary = std::move(summary), .expected = std::move(expected), .found = std::move(found)};
+    return {.code = "cli.simulate",
+            .summary = std::move(summary),
+            .expected = std::move(expected),
+            .found = std::move(found)};
 }
 
 Result<std::vector<int64_t>> read_counts(const std::string& text) {
@@ -96,8 +99,9 @@ public:
                 return fail(wrong(fmt::format("the machines have fewer than {} places", count),
                                   fmt::format("at most {}", places_.size()), std::to_string(count)));
             if (count > 1 && count % rest() != 0)
-                return fail(wrong(fmt::format("{} places are no mesh of {} in other dimensions than the first", count, rest()),
-                                  fmt::format("a multiple of {}", rest()), std::to_string(count)));
+                return fail(
+                    wrong(fmt::format("{} places are no mesh of {} in other dimensions than the first", count, rest()),
+                          fmt::format("a multiple of {}", rest()), std::to_string(count)));
         }
         if (auto chosen = choose(std::ranges::max(counts)); !chosen) return fail(std::move(chosen.error()));
         const auto one = point(1);
@@ -155,10 +159,11 @@ private:
 
     // What is not said is chosen on a mesh of few places, over the links of as many as there will be.
     Result<void> choose(int64_t most) {
-        const int64_t first = std::min<int64_t>(std::max<int64_t>(most / rest(), 1), rest() == 1 ? 4 : 2), few = first * rest();
+        const int64_t first = std::min<int64_t>(std::max<int64_t>(most / rest(), 1), rest() == 1 ? 4 : 2),
+                      few = first * rest();
         if (few > most_machines)
-            return fail(wrong("the mesh is too large but for its first dimension", fmt::format("at most {} places there", most_machines / 2),
-                              std::to_string(rest())));
+            return fail(wrong("the mesh is too large but for its first dimension",
+                              fmt::format("at most {} places there", most_machines / 2), std::to_string(rest())));
         if (most == 1) return {};
         auto source = load(few);
         if (!source) return fail(std::move(source.error()));
@@ -179,8 +184,10 @@ private:
         const Graph& graph = source->graph;
         const auto kinds = placing::kinds_of(graph);
         Point point{.places = count, .mesh = said_.mesh, .links = slowest_link(places_, count), .costs = {}};
-        if (count == 1) std::ranges::fill(point.mesh, 1);
-        else point.mesh[0] = count / rest();
+        if (count == 1)
+            std::ranges::fill(point.mesh, 1);
+        else
+            point.mesh[0] = count / rest();
         if (count > 1 && axes_.size() != graph.operations.size())
             return fail(wrong("the program has other operations when it grows", std::to_string(axes_.size()),
                               std::to_string(graph.operations.size())));
@@ -208,14 +215,16 @@ private:
 };
 
 void print_table(const std::vector<Point>& points) {
-    fmt::print("{:>7}  {:>8}  {:>10}  {:>10}  {:>11}  {:>10}  {:>13}  {:>12}  {:>10}  {:>10}\n", "places", "mesh", "time ms", "compute ms",
-               "messages ms", "sent", "busiest place", "memory/place", "efficiency", "results ms");
+    fmt::print("{:>7}  {:>8}  {:>10}  {:>10}  {:>11}  {:>10}  {:>13}  {:>12}  {:>10}  {:>10}\n", "places", "mesh",
+               "time ms", "compute ms", "messages ms", "sent", "busiest place", "memory/place", "efficiency",
+               "results ms");
     for (const Point& point : points) {
         const auto& costs = point.costs;
-        fmt::print("{:>7}  {:>8}  {:>10.4g}  {:>10.4g}  {:>11.4g}  {:>10}  {:>13}  {:>12}  {:>9.1f}%  {:>10.4g}\n", point.places,
-                   fmt::format("{}", fmt::join(point.mesh, "x")), 1e3 * costs.seconds(), 1e3 * costs.compute_seconds,
-                   1e3 * costs.send_seconds, pictures::bytes_text(costs.bytes), pictures::bytes_text(costs.most_bytes),
-                   pictures::bytes_text(costs.peak_bytes), 100 * point.efficiency, 1e3 * costs.gather_seconds);
+        fmt::print("{:>7}  {:>8}  {:>10.4g}  {:>10.4g}  {:>11.4g}  {:>10}  {:>13}  {:>12}  {:>9.1f}%  {:>10.4g}\n",
+                   point.places, fmt::format("{}", fmt::join(point.mesh, "x")), 1e3 * costs.seconds(),
+                   1e3 * costs.compute_seconds, 1e3 * costs.send_seconds, pictures::bytes_text(costs.bytes),
+                   pictures::bytes_text(costs.most_bytes), pictures::bytes_text(costs.peak_bytes),
+                   100 * point.efficiency, 1e3 * costs.gather_seconds);
     }
 }
 
@@ -242,7 +251,8 @@ Result<int> simulate_scale(const OptimiseOptions& options) {
     const auto counts = read_counts(options.simulate);
     if (!counts) return fail(counts.error());
     if (number_in(options.machines))
-        return fail(wrong("places of this machine are no cluster", "--machines with a target: a tag or a file", options.machines));
+        return fail(wrong("places of this machine are no cluster", "--machines with a target: a tag or a file",
+                          options.machines));
     const auto places = open_places(options.machines);
     if (!places) return fail(places.error());
     const auto library = open_libraries(options.common);

@@ -397,14 +397,14 @@ Result<Target> open_scheduled_target(const std::string& text) {
     std::vector<std::string> parts;
     for (const SystemDevice& device : target->devices) parts.push_back(fmt::format("'{}:{}'", text, device.name));
     const bool gpu = kind && kind->has_group("workgroups");
-    return fail({.code = "cli.target",
-                 .summary = fmt::format("kernels are chosen for one processor, and '{}' is of kind '{}'{}",
-                                        short_text(*target), kind_of(*target),
-                                        gpu ? ", for which there is no code but pages" : ""),
-                 .remedy = !parts.empty() ? fmt::format("name one of its devices: {}", fmt::join(parts, ", "))
-                           : gpu ? "name a target of kind 'cpu'; compile a page, for the GPU of a browser: --target "
-                                   "webgpu; or see what would run there: explain --system"
-                                 : "name a target of kind 'cpu'"});
+    return fail(
+        {.code = "cli.target",
+         .summary = fmt::format("kernels are chosen for one processor, and '{}' is of kind '{}'{}", short_text(*target),
+                                kind_of(*target), gpu ? ", for which there is no code but pages" : ""),
+         .remedy = !parts.empty() ? fmt::format("name one of its devices: {}", fmt::join(parts, ", "))
+                   : gpu          ? "name a target of kind 'cpu'; compile a page, for the GPU of a browser: --target "
+                                    "webgpu; or see what would run there: explain --system"
+                                  : "name a target of kind 'cpu'"});
 }
 
 Result<std::shared_ptr<codegen::Backend>> open_backend(const std::string& name, const std::string& plugin) {

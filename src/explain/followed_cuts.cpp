@@ -133,9 +133,8 @@ Diagnostics no_such_axes(const Graph& graph, const Cuts& parts) {
     }
     if (graph.operations.size() > most_listed) known.emplace_back("...");
     return {{.code = "sharding.axis",
-             .summary = parts.size() == 1
-                            ? fmt::format("no operation has an axis {}", wanted[0])
-                            : fmt::format("no operation has all of the axes {}", fmt::join(wanted, ", ")),
+             .summary = parts.size() == 1 ? fmt::format("no operation has an axis {}", wanted[0])
+                                          : fmt::format("no operation has all of the axes {}", fmt::join(wanted, ", ")),
              .expected = fmt::format("{}", fmt::join(known, "; "))}};
 }
 

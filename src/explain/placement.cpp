@@ -37,8 +37,8 @@ nlohmann::ordered_json placement_json(const Graph& graph, const PlacedGraph& pla
 
 std::string placement_text(const Graph& graph, const PlacedGraph& placed) {
     const std::string host = host_text(*placed.module.target);
-    return (host.empty() ? "" : "host: " + host + "\n") +
-           placing::print(graph, *placed.system, placed.placement) + "\n" + placing::print(placed.module);
+    return (host.empty() ? "" : "host: " + host + "\n") + placing::print(graph, *placed.system, placed.placement) +
+           "\n" + placing::print(placed.module);
 }
 
 }  // namespace heddle::explain

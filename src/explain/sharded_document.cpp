@@ -30,7 +30,7 @@ class Operands {
 public:
     // The boxes of each application, empty ones where it does not have the operand.
     std::vector<std::vector<DocumentRange>> add(const Graph& graph, const std::vector<Touched>& parts,
-                                                std::vector<Region> Touched::*side) {
+                                                std::vector<Region> Touched::* side) {
         for (const Touched& part : parts) {
             std::map<TensorId, size_t> seen;
             for (const Region& region : part.*side) place(region.tensor, seen[region.tensor]++);

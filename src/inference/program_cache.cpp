@@ -397,11 +397,12 @@ Result<ProgramCache::Results> ProgramCache::run_on_places(const Wanted& wanted, 
         if (progress) progress->finish();
         if (!program) return fail(std::move(program.error()));
         compiled_++;
-        placed_.push_front({wanted.key, {}, wanted.given_names(), std::move(*program), graph->tag, scalar_operations(*graph)});
+        placed_.push_front(
+            {wanted.key, {}, wanted.given_names(), std::move(*program), graph->tag, scalar_operations(*graph)});
         for (size_t i = 0; i < inputs.size(); i++) {
             const bool decided = graph->tensor(graph->inputs[i]).constant.has_value();
-            placed_.front().inputs.push_back(decided ? inputs[i].clone()
-                                                     : TensorData(inputs[i].dtype(), inputs[i].shape(), nullptr, nullptr));
+            placed_.front().inputs.push_back(
+                decided ? inputs[i].clone() : TensorData(inputs[i].dtype(), inputs[i].shape(), nullptr, nullptr));
         }
         if (placed_.size() > most_placed) placed_.pop_back();
     } else {

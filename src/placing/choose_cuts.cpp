@@ -12,7 +12,8 @@ Result<Cutting> choose_cuts(const Graph& graph, const SaidCuts& said, const Syst
                             const std::vector<sharding::PlaceId>& readers) {
     // Threads are worth their start where there is much to work out.
     std::optional<ThreadPool> pool;
-    if (graph.operations.size() > 16) pool.emplace(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 64u)));
+    if (graph.operations.size() > 16)
+        pool.emplace(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 64u)));
     const OperationKinds kinds = kinds_of(graph);
     auto table = cut_table(graph, kinds, said, system, pool ? &*pool : nullptr);
     if (!table) return fail(std::move(table.error()));

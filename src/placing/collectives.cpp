@@ -43,7 +43,8 @@ class Touches {
 public:
     explicit Touches(const sharding::PlacedGraph& placed) : placed_(placed) {
         for (const sharding::Touched& touched : placed.touched) {
-            for (const auto& [t, box] : touched.reads) widen(reads_[{key(t), touched.of, touched.place}], points(t, box));
+            for (const auto& [t, box] : touched.reads)
+                widen(reads_[{key(t), touched.of, touched.place}], points(t, box));
             for (const auto& [t, box] : touched.makes) widen(makes_[{key(t), touched.place}], points(t, box));
         }
     }
@@ -159,8 +160,8 @@ private:
     }
 
     const Group& group_;
-    std::map<PlaceId, Box> reads_;  // of receivers
-    std::set<Box> distinct_;        // of these
+    std::map<PlaceId, Box> reads_;        // of receivers
+    std::set<Box> distinct_;              // of these
     std::map<PlaceId, Box> made_, used_;  // used: within what is read
 };
 
@@ -275,10 +276,11 @@ private:
         for (size_t i = 0; i < found_.size(); i++) {
             Found& first = found_[i];
             if (first.collective.kind != Kind::reduce_scatter) continue;
-            const auto then = std::find_if(found_.begin() + static_cast<std::ptrdiff_t>(i) + 1, found_.end(), [&](const Found& other) {
-                return other.tensor == first.tensor && other.collective.kind == Kind::all_gather &&
-                       other.collective.groups == first.collective.groups;
-            });
+            const auto then = std::find_if(
+                found_.begin() + static_cast<std::ptrdiff_t>(i) + 1, found_.end(), [&](const Found& other) {
+                    return other.tensor == first.tensor && other.collective.kind == Kind::all_gather &&
+                           other.collective.groups == first.collective.groups;
+                });
             if (then == found_.end()) continue;
             first.collective.kind = Kind::all_reduce;
             first.add(*then);
@@ -304,16 +306,16 @@ std::string places_text(const std::vector<std::vector<PlaceId>>& groups) {
 
 std::string_view name(Kind kind) {
     switch (kind) {
-        case Kind::broadcast: return "broadcast";
-        case Kind::scatter: return "scatter";
-        case Kind::gather: return "gather";
-        case Kind::all_gather: return "all-gather";
-        case Kind::all_to_all: return "all-to-all";
-        case Kind::halo: return "halo";
-        case Kind::reduce: return "reduce";
-        case Kind::reduce_scatter: return "reduce-scatter";
-        case Kind::all_reduce: return "all-reduce";
-        case Kind::messages: break;
+    case Kind::broadcast: return "broadcast";
+    case Kind::scatter: return "scatter";
+    case Kind::gather: return "gather";
+    case Kind::all_gather: return "all-gather";
+    case Kind::all_to_all: return "all-to-all";
+    case Kind::halo: return "halo";
+    case Kind::reduce: return "reduce";
+    case Kind::reduce_scatter: return "reduce-scatter";
+    case Kind::all_reduce: return "all-reduce";
+    case Kind::messages: break;
     }
     return "messages";
 }

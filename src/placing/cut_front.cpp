@@ -55,8 +55,7 @@ public:
         for (const Tensor& tensor : graph_.tensors)
             if (tensor.constant && tensor.producer == no_id) constants += static_cast<double>(tensor.type.byte_size());
         double least = 0;
-        for (const auto& choices : table_.choices)
-            least += std::ranges::min(choices, {}, &CutChoice::seconds)->seconds;
+        for (const auto& choices : table_.choices) least += std::ranges::min(choices, {}, &CutChoice::seconds)->seconds;
         const double load = least / constants;  // all constants once: as dear as all the time
         const double send = 1 / std::max(link_figures(system_).bandwidth, 1.0);
         for (const double scale : {0.1, 1.0, 10.0, 1000.0}) {
@@ -65,7 +64,8 @@ public:
         }
         std::mt19937_64 random(seed);
         const auto drawn = [&] { return std::pow(10.0, static_cast<double>(random() % 4001) / 1000.0 - 2); };
-        while (static_cast<int>(list.size()) < count) list.push_back({.byte = send * drawn(), .loaded_byte = load * drawn()});
+        while (static_cast<int>(list.size()) < count)
+            list.push_back({.byte = send * drawn(), .loaded_byte = load * drawn()});
         list.resize(static_cast<size_t>(count));
         return list;
     }
@@ -75,7 +75,8 @@ public:
         const bool is_time = weights.byte == 0 && weights.loaded_byte == 0;
         if (!is_time) effort.beam = effort.first_beam;
         const FoundCuts found = search_->search(weights, effort);
-        FrontPoint point{.mesh = mesh_, .costs = search_->costs(found.choices), .is_least = is_time && found.is_least, .axes = {}};
+        FrontPoint point{
+            .mesh = mesh_, .costs = search_->costs(found.choices), .is_least = is_time && found.is_least, .axes = {}};
         for (size_t o = 0; o < found.choices.size(); o++)
             point.axes.push_back(axis_names(kinds_.kind(OperationId(o)), *found.choices[o]));
         return point;
@@ -105,14 +106,16 @@ std::vector<FrontPoint> front_of(std::vector<FrontPoint> points) {
     std::ranges::stable_sort(points, {}, labels);
     std::vector<FrontPoint> front;
     for (FrontPoint& point : points) {
-        const auto covering = std::ranges::find_if(front, [&](const FrontPoint& other) { return covers(other, point); });
+        const auto covering =
+            std::ranges::find_if(front, [&](const FrontPoint& other) { return covers(other, point); });
         if (covering == front.end()) front.push_back(std::move(point));
     }
     return front;
 }
 
 Result<std::vector<FrontPoint>> search_front(const Graph& graph, const Machines& machines,
-                                             const std::vector<sharding::PlaceId>& readers, const FrontOptions& options) {
+                                             const std::vector<sharding::PlaceId>& readers,
+                                             const FrontOptions& options) {
     const OperationKinds kinds = kinds_of(graph);
     std::vector<std::unique_ptr<MeshSearch>> searches;
     for (const Mesh& mesh : meshes_of(machines.places)) {

@@ -20,7 +20,7 @@ struct FrontPoint {
     int32_t program = 0;  // which, of several that mean the same
     Mesh mesh;
     CutCosts costs;
-    bool is_least = false;  // over this mesh nothing takes less time, by the model
+    bool is_least = false;                       // over this mesh nothing takes less time, by the model
     std::vector<std::vector<std::string>> axes;  // by OperationId and dimension of the mesh; empty: none
     int64_t places() const { return places_of(mesh); }
 };
@@ -35,12 +35,14 @@ struct FrontOptions {
     int weightings = 12;  // of a mesh: mixtures of time, bytes sent and memory, some of them drawn by the seed
     SearchEffort effort = {};
     ThreadPool* pool = nullptr;
-    std::function<void(const FrontPoint&, size_t done, size_t total)> found = [](const FrontPoint&, size_t, size_t) {};  // one at a time
+    std::function<void(const FrontPoint&, size_t done, size_t total)> found = [](const FrontPoint&, size_t, size_t) {
+    };  // one at a time
 };
 
 // Meshes are all divisors of the number of places, as one dimension and as two. The same seed gives the same front, unless
 // `effort.stop` ends the search: then what there is, at least the way of one place. Codes: those of cut_table.
 Result<std::vector<FrontPoint>> search_front(const Graph& graph, const Machines& machines,
-                                             const std::vector<sharding::PlaceId>& readers, const FrontOptions& options);
+                                             const std::vector<sharding::PlaceId>& readers,
+                                             const FrontOptions& options);
 
 }  // namespace heddle::placing

@@ -38,7 +38,11 @@ int64_t elements_of(const std::vector<Box>& boxes) {
 }  // namespace
 
 CutSearch::CutSearch(const Graph& graph, const CutTable& table, Layouts& layouts, std::vector<PlaceId> readers)
-    : graph_(graph), table_(table), layouts_(layouts), readers_(std::move(readers)), given_(graph.tensors.size(), false) {
+    : graph_(graph),
+      table_(table),
+      layouts_(layouts),
+      readers_(std::move(readers)),
+      given_(graph.tensors.size(), false) {
     for (size_t t = 0; t < graph.tensors.size(); t++)
         given_[t] = graph.tensors[t].constant && graph.tensors[t].producer == no_id;
     for (TensorId t : graph.inputs) given_[t] = true;
@@ -51,17 +55,20 @@ CutSearch::CutSearch(const Graph& graph, const CutTable& table, Layouts& layouts
     for (size_t o = 0; o < count; o++) {
         Frame& frame = frames_.emplace_back();
         frame.tensors = tensors_of(graph.operations[o]);
-        const auto position = [&](TensorId t) { return static_cast<int32_t>(std::ranges::find(live, t) - live.begin()); };
+        const auto position = [&](TensorId t) {
+            return static_cast<int32_t>(std::ranges::find(live, t) - live.begin());
+        };
         const auto known = static_cast<int32_t>(live.size());
-        for (TensorId t : frame.tensors) frame.before.push_back(given_[t] ? -1 : position(t) == known ? -2 : position(t));
+        for (TensorId t : frame.tensors)
+            frame.before.push_back(given_[t] ? -1 : position(t) == known ? -2 : position(t));
         std::vector<TensorId> after = live;
         for (size_t i = 0; i < frame.tensors.size(); i++)
             if (frame.before[i] == -2) after.push_back(frame.tensors[i]);
         std::erase_if(after, [&](TensorId t) { return last_read_[t] <= static_cast<int32_t>(o); });
         for (TensorId t : after) {
             const auto own = std::ranges::find(frame.tensors, t);
-            frame.from.push_back(own == frame.tensors.end() ? position(t)
-                                                            : known + static_cast<int32_t>(own - frame.tensors.begin()));
+            frame.from.push_back(
+                own == frame.tensors.end() ? position(t) : known + static_cast<int32_t>(own - frame.tensors.begin()));
         }
         frame.live = live = std::move(after);
         auto& loaded = loaded_.emplace_back();
@@ -119,7 +126,8 @@ std::vector<std::vector<double>> CutSearch::costs_alone(const CutWeights& weight
 class CutSearch::Pass {
 public:
     // Nothing that costs more than `bound` is looked for.
-    Pass(CutSearch& search, const CutWeights& weights, const std::vector<std::vector<double>>& alone, size_t beam, double bound)
+    Pass(CutSearch& search, const CutWeights& weights, const std::vector<std::vector<double>>& alone, size_t beam,
+         double bound)
         : search_(search), weights_(weights), alone_(alone), beam_(beam), bound_(bound), rest_(alone.size() + 1, 0) {
         for (size_t o = alone.size(); o-- > 0;) rest_[o] = rest_[o + 1] + std::ranges::min(alone[o]);
     }
@@ -173,7 +181,9 @@ private:
     State layouts_before(const Frame& frame, const Way& way) const {
         State before;
         for (int32_t from : frame.before)
-            before.push_back(from == -1 ? Layouts::everywhere : from == -2 ? Layouts::nowhere : way.state[static_cast<size_t>(from)]);
+            before.push_back(from == -1   ? Layouts::everywhere
+                             : from == -2 ? Layouts::nowhere
+                                          : way.state[static_cast<size_t>(from)]);
         return before;
     }
 
@@ -250,15 +260,21 @@ private:
     double bound_;
     std::vector<double> rest_;  // that operations from this one on cost at least
     double least_dropped_ = infinite;
-    std::vector<std::vector<std::pair<uint32_t, uint32_t>>> trails_;  // by operation and way: the way before, and the cut
+    std::vector<std::vector<std::pair<uint32_t, uint32_t>>>
+        trails_;  // by operation and way: the way before, and the cut
 };
 
 // ---- exchanges of single cuts
 
 class CutSearch::Exchange {
 public:
-    Exchange(CutSearch& search, const CutWeights& weights, const std::vector<std::vector<double>>& alone, CutChoices choices)
-        : search_(search), weights_(weights), alone_(alone), choices_(std::move(choices)), changed_(search.given_.size()) {
+    Exchange(CutSearch& search, const CutWeights& weights, const std::vector<std::vector<double>>& alone,
+             CutChoices choices)
+        : search_(search),
+          weights_(weights),
+          alone_(alone),
+          choices_(std::move(choices)),
+          changed_(search.given_.size()) {
         settle();
     }
 
@@ -331,7 +347,8 @@ private:
             const Layouts::Step& settled = *steps_[o];
             difference += search_.sent(step, weights_) - search_.sent(settled, weights_);
             for (size_t i = 0; i < tensors.size(); i++) {
-                const bool differs = step.after[i] != settled.after[i] && search_.last_read_[tensors[i]] > static_cast<int32_t>(o);
+                const bool differs =
+                    step.after[i] != settled.after[i] && search_.last_read_[tensors[i]] > static_cast<int32_t>(o);
                 if (differs != is_changed(tensors[i])) open = differs ? open + 1 : open - 1;
                 changed_[tensors[i]] = differs ? step.after[i] : LayoutId{};
             }
@@ -350,11 +367,11 @@ private:
     const std::vector<std::vector<double>>& alone_;
     CutChoices choices_;
     double cost_ = 0;
-    std::vector<LayoutId> layouts_;             // by TensorId, at the end
-    std::vector<State> before_;                 // by operation
+    std::vector<LayoutId> layouts_;  // by TensorId, at the end
+    std::vector<State> before_;      // by operation
     std::vector<const Layouts::Step*> steps_;
     std::vector<double> own_;
-    std::vector<LayoutId> changed_;             // by TensorId, while one exchange is tried
+    std::vector<LayoutId> changed_;  // by TensorId, while one exchange is tried
 };
 
 FoundCuts CutSearch::search(const CutWeights& weights, const SearchEffort& effort) {

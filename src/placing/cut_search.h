@@ -19,27 +19,29 @@ using CutChoices = std::vector<const CutChoice*>;
 struct CutCosts {
     double compute_seconds = 0, send_seconds = 0;  // of the slowest place in each operation
     int64_t bytes = 0;                             // that are sent
-    int64_t peak_bytes = 0;  // of the place that holds most: constants and inputs that it reads, tensors while they are read
-    int64_t launches = 0;    // operations, of the slowest place in each
+    int64_t peak_bytes =
+        0;  // of the place that holds most: constants and inputs that it reads, tensors while they are read
+    int64_t launches = 0;          // operations, of the slowest place in each
     std::vector<int64_t> out, in;  // bytes by place
     double seconds() const { return compute_seconds + send_seconds; }
 };
 
 // What counts for how many seconds.
 struct CutWeights {
-    double seconds = 1, byte = 0, loaded_byte = 0, launch = 0;  // loaded: of constants, at the place that reads most of them
+    double seconds = 1, byte = 0, loaded_byte = 0,
+           launch = 0;  // loaded: of constants, at the place that reads most of them
 };
 
 struct SearchEffort {
     size_t first_beam = 32;  // states that a first pass keeps, which bounds what the second looks at
     size_t beam = 1024;
-    int exchanges = 4;       // times that cuts of single operations are exchanged, all of them
+    int exchanges = 4;  // times that cuts of single operations are exchanged, all of them
     std::function<bool()> stop = [] { return false; };  // from then on: what there is
 };
 
 struct FoundCuts {
     CutChoices choices;
-    double cost = 0;       // weighted
+    double cost = 0;        // weighted
     bool is_least = false;  // nothing costs less
 };
 
@@ -57,10 +59,10 @@ private:
 
     // Where the layouts of an operation's tensors come from, and go to.
     struct Frame {
-        std::vector<TensorId> tensors;    // the operation's
-        std::vector<int32_t> before;      // of each its position among the live ones before; -1: everywhere, -2: nowhere
-        std::vector<TensorId> live;       // after it
-        std::vector<int32_t> from;        // of each of these the position before, or, from the end on, among `tensors`
+        std::vector<TensorId> tensors;  // the operation's
+        std::vector<int32_t> before;    // of each its position among the live ones before; -1: everywhere, -2: nowhere
+        std::vector<TensorId> live;     // after it
+        std::vector<int32_t> from;      // of each of these the position before, or, from the end on, among `tensors`
     };
 
     double alone(OperationId operation, const CutChoice& choice, const CutWeights& weights) const;

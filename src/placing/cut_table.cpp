@@ -107,7 +107,8 @@ private:
         if (std::ranges::count(said_.stages, true) == 0) return;
         std::vector<double> until;
         double all = 0;
-        for (const OperationWork& work : work_of(graph_)) until.push_back(all += seconds(work, *system_.devices[0].target));
+        for (const OperationWork& work : work_of(graph_))
+            until.push_back(all += seconds(work, *system_.devices[0].target));
         for (size_t d = 0; d < said_.mesh.size(); d++) {
             auto& own = stages_.emplace_back();
             for (double seconds : until) {
@@ -180,8 +181,8 @@ private:
                 if (cut[d] >= 0) parts.try_emplace(cut[d], 1).first->second *= said_.mesh[d];
             }
             return chosen && std::ranges::any_of(parts, [&](const auto& part) {
-                return axes[static_cast<size_t>(part.first)].extent.value() < part.second;
-            });
+                       return axes[static_cast<size_t>(part.first)].extent.value() < part.second;
+                   });
         });
         return all;
     }
@@ -260,9 +261,9 @@ private:
             }
         }
         Diagnostic problem{.code = "placing.cut_name",
-                           .summary = cut.operation.empty()
-                                          ? fmt::format("no operation has an axis '{}'", cut.axis)
-                                          : fmt::format("there is no axis '{}' of an operation '{}'", cut.axis, cut.operation),
+                           .summary = cut.operation.empty() ? fmt::format("no operation has an axis '{}'", cut.axis)
+                                                            : fmt::format("there is no axis '{}' of an operation '{}'",
+                                                                          cut.axis, cut.operation),
                            .expected = names.empty() ? "" : fmt::format("one of {}", fmt::join(names, ", ")),
                            .params = {{"axis", cut.axis}}};
         if (!there) problem.summary = fmt::format("there is no operation '{}' to cut", cut.operation);

@@ -38,7 +38,8 @@ std::vector<std::string> axis_names(const OperationKind& kind, const CutChoice& 
 
 struct CutTable {
     std::vector<std::deque<CutChoice>> of_kind;
-    std::vector<std::vector<const CutChoice*>> choices;  // by OperationId; at least one, not cut at all first where it may be
+    std::vector<std::vector<const CutChoice*>>
+        choices;  // by OperationId; at least one, not cut at all first where it may be
 };
 
 // The slowest of a system's links stands for all: messages between all places wait for it.

@@ -30,8 +30,8 @@ struct Memory {
     std::string kind;
     int id = 0;  // the virtual device's, in its kind
     std::string scope;
-    int64_t bytes = 0;        // that it holds; 0: not known
-    int32_t process = 0;      // whose it is
+    int64_t bytes = 0;    // that it holds; 0: not known
+    int32_t process = 0;  // whose it is
     std::string text() const { return scope == "global" ? device : device + ":" + scope; }
 };
 

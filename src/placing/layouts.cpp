@@ -101,8 +101,8 @@ Layouts::Step Layouts::simulate(const CutCost& cut, std::span<const LayoutId> be
     Step step{.sent = traffic.take(), .inner_bytes = std::vector<int64_t>(places_)};
     step.seconds = placing::seconds(step.sent, bandwidth_, latency_);
     for (size_t t = 0; t < before.size(); t++)
-        step.after.push_back(pieces.all(TensorId(t)).size() == boxes_[before[t]]->size() ? before[t]
-                                                                                         : number_of(pieces, TensorId(t)));
+        step.after.push_back(
+            pieces.all(TensorId(t)).size() == boxes_[before[t]]->size() ? before[t] : number_of(pieces, TensorId(t)));
     for (size_t t = before.size(); t < cut.element_bytes.size(); t++)
         for (const Piece& piece : pieces.all(TensorId(t)))
             step.inner_bytes[piece.place] += cut.element_bytes[t] * piece.box.volume();

@@ -36,8 +36,8 @@ public:
     struct Step {
         Sent sent;
         double seconds = 0;
-        std::vector<LayoutId> after;        // of the operation's tensors, which also lie where they were brought
-        std::vector<int64_t> inner_bytes;   // by place, of what is the operation's own
+        std::vector<LayoutId> after;       // of the operation's tensors, which also lie where they were brought
+        std::vector<int64_t> inner_bytes;  // by place, of what is the operation's own
     };
     // `before`: layouts of the operation's tensors (tensors_of). The cut is known by its address.
     const Step& step(const CutCost& cut, std::span<const LayoutId> before);

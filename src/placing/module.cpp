@@ -45,7 +45,6 @@ Function function_of(std::string name, std::shared_ptr<const Graph> graph, std::
 
 namespace {
 
-
 // Operations of one location and turn that can run as one: `level` counts the changes of location on the way to them. A turn comes
 // behind those before it of the same level, so while one place is at a level of it, another is at the level before of the next turn.
 struct Part {
@@ -97,7 +96,8 @@ private:
         for (size_t o = 0; o < level_.size(); o++) {
             for (TensorId t : graph_.operations[o].inputs) {
                 for (size_t maker : makers_[t])
-                    at_least(o, level_[maker] + (placement_.operations[maker] != placement_.operations[o]), turn_[maker]);
+                    at_least(o, level_[maker] + (placement_.operations[maker] != placement_.operations[o]),
+                             turn_[maker]);
             }
             for (TensorId t : graph_.operations[o].outputs) {
                 for (size_t maker : makers_[t]) at_least(maker, level_[o], turn_[o]);

@@ -42,12 +42,12 @@ struct Placement {
     MemoryId caller = no_id;           // where inputs come from and outputs go to that are not annotated
     // Which operations only take boxes of inputs and constants: each step that reads one has it for itself. Empty: none.
     std::vector<bool> slices = {};
-    std::vector<int32_t> turns = {};  // by OperationId (sharding/shard.h); empty: one
+    std::vector<int32_t> turns = {};    // by OperationId (sharding/shard.h); empty: one
     std::vector<MemoryId> others = {};  // further callers: each gives all inputs in this memory of its own
     std::vector<Copy> copies;           // by tensor, then memory
     // What each caller gets, those of `others` behind the first one's; empty: the first gets the graph's outputs.
     std::vector<std::vector<TensorId>> results = {};
-    std::vector<Decision> decisions;   // by OperationId
+    std::vector<Decision> decisions;               // by OperationId
     double compute_seconds = 0, copy_seconds = 0;  // modelled, of a run, one after the other
     std::vector<int64_t> peak_bytes;               // by MemoryId: constants, and what lives at once, before fusion
 };

@@ -76,9 +76,8 @@ private:
         std::string list;
         for (const std::string& kind : kinds) list += (list.empty() ? "" : ", ") + kind;
         return {.code = "placing.places",
-                .summary = kind_.empty()
-                               ? fmt::format("'{}' has no device that is a place", short_text(target_))
-                               : fmt::format("'{}' has no device of kind '{}'", short_text(target_), kind_),
+                .summary = kind_.empty() ? fmt::format("'{}' has no device that is a place", short_text(target_))
+                                         : fmt::format("'{}' has no device of kind '{}'", short_text(target_), kind_),
                 .expected = kind_.empty() ? "a device that runs kernels in a memory of its own" : list,
                 .params = {{"kind", kind_}}};
     }
@@ -96,8 +95,7 @@ private:
         std::vector<DeviceId> found;
         for (size_t d = 0; d < devices.size(); d++) {
             const std::string& kind = devices[d].target->kind;
-            const bool wanted = kind_.empty() ? kind != "library" && !hosts_others(DeviceId(d))
-                                                      : kind == kind_;
+            const bool wanted = kind_.empty() ? kind != "library" && !hosts_others(DeviceId(d)) : kind == kind_;
             if (wanted && devices[d].name.starts_with(prefix)) found.push_back(DeviceId(d));
         }
         std::ranges::sort(found, {}, [&](DeviceId id) {
@@ -234,8 +232,6 @@ std::vector<Places::LinkClass> Places::link_classes() const {
     return list;
 }
 
-Result<Places> places_of(const Target& target, const std::string& kind) {
-    return PlacesBuilder(target, kind).build();
-}
+Result<Places> places_of(const Target& target, const std::string& kind) { return PlacesBuilder(target, kind).build(); }
 
 }  // namespace heddle::placing

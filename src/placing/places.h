@@ -19,9 +19,9 @@ inline constexpr double assumed_network_latency = 50e-6;
 inline constexpr int64_t usual_message_bytes = 1 << 20;
 
 struct Place {
-    std::string name;     // "node3/gpu1", in a machine alone "gpu1": unique
-    std::string machine;  // "node3"; empty: there is one
-    std::string device;   // as its machine names it
+    std::string name;                      // "node3/gpu1", in a machine alone "gpu1": unique
+    std::string machine;                   // "node3"; empty: there is one
+    std::string device;                    // as its machine names it
     std::shared_ptr<const Target> target;  // the device, with its host where it has one
     int64_t memory_bytes = 0;              // that its tensors may lie in; 0: not known
 };

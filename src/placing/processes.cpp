@@ -9,7 +9,6 @@
 namespace heddle::placing {
 namespace {
 
-
 // The devices of one process; by the whole system's numbers what they are here.
 struct OwnSystem {
     std::shared_ptr<System> system = std::make_shared<System>();
@@ -39,9 +38,8 @@ OwnSystem system_of_process(const System& whole, int32_t process) {
             own.system->links.push_back(
                 {own.memories.at(link.from), own.memories.at(link.to), link.bandwidth, link.latency});
     }
-    const auto host = std::ranges::find_if(own.system->devices, [](const placing::Device& device) {
-        return placing::runs_host_code(*device.target);
-    });
+    const auto host = std::ranges::find_if(
+        own.system->devices, [](const placing::Device& device) { return placing::runs_host_code(*device.target); });
     if (host != own.system->devices.end()) own.system->host = DeviceId(host - own.system->devices.begin());
     return own;
 }
@@ -115,7 +113,8 @@ private:
         if (fresh) {
             Function& function = functions_[static_cast<size_t>(process)];
             const Value& from = mixed_.value(v);
-            known->second = function.add_value(from.name, from.type, own_[static_cast<size_t>(process)].memories.at(from.memory));
+            known->second =
+                function.add_value(from.name, from.type, own_[static_cast<size_t>(process)].memories.at(from.memory));
             function.values[known->second].constant = from.constant;
         }
         return known->second;

@@ -66,8 +66,8 @@ public:
     explicit CutsReader(std::shared_ptr<const SourceText> text) : text_(std::move(text)) {}
 
     Result<SaidCuts> read() {
-        const auto tree = read_json_tree(text_, {most_text, most_memory, 8, "placing.cut_file", "placing.cut_file",
-                                                 "placing.cut_file"});
+        const auto tree = read_json_tree(
+            text_, {most_text, most_memory, 8, "placing.cut_file", "placing.cut_file", "placing.cut_file"});
         if (!tree) return fail(tree.error());
         const JsonValue* const mesh = tree->kind == JsonValue::Kind::object ? member(*tree, "mesh") : nullptr;
         const JsonValue* const cuts = tree->kind == JsonValue::Kind::object ? member(*tree, "cuts") : nullptr;
@@ -99,8 +99,9 @@ private:
             });
         }
         if (fine && !said_.mesh.empty() && said_.mesh.size() <= most_dimensions) return;
-        problems_.push_back(wrong(mesh, "the mesh", fmt::format("a list of up to {} numbers of places, [2, 2], that make up at most {}",
-                                                                most_dimensions, sharding::most_shards)));
+        problems_.push_back(wrong(mesh, "the mesh",
+                                  fmt::format("a list of up to {} numbers of places, [2, 2], that make up at most {}",
+                                              most_dimensions, sharding::most_shards)));
     }
 
     void read_operations(const JsonValue& cuts) {
@@ -112,9 +113,9 @@ private:
             const bool is_list = operation.kind == JsonValue::Kind::array && operation.numbers.empty();
             const bool fits = is_list && operation.items.size() == said_.mesh.size();
             if (!fits) {
-                problems_.push_back(wrong(operation, fmt::format("the cut of '{}'", operation.name),
-                                          fmt::format("{} names of axes, or null: one for each dimension of the mesh",
-                                                      said_.mesh.size())));
+                problems_.push_back(wrong(
+                    operation, fmt::format("the cut of '{}'", operation.name),
+                    fmt::format("{} names of axes, or null: one for each dimension of the mesh", said_.mesh.size())));
                 if (is_list) problems_.back().found = fmt::format("{} of them", operation.items.size());
                 continue;
             }
@@ -177,14 +178,17 @@ Result<SaidCuts> read_cuts(const std::shared_ptr<const SourceText>& text) { retu
 
 std::string print_cuts(const Graph& graph, const Mesh& mesh, const std::vector<std::vector<std::string>>& axes) {
     using Json = nlohmann::ordered_json;
-    const auto text_of = [](const std::string& name) { return Json(name).dump(-1, ' ', false, Json::error_handler_t::replace); };
+    const auto text_of = [](const std::string& name) {
+        return Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+    };
     std::vector<std::string> lines;
     for (size_t o = 0; o < graph.operations.size(); o++) {
         std::vector<std::string> own;
         for (const std::string& axis : axes[o]) own.push_back(axis.empty() ? "null" : text_of(axis));
         lines.push_back(fmt::format("    {}: [{}]", text_of(graph.operations[o].name), fmt::join(own, ", ")));
     }
-    return fmt::format("{{\n  \"mesh\": [{}],\n  \"cuts\": {{\n{}\n  }}\n}}\n", fmt::join(mesh, ", "), fmt::join(lines, ",\n"));
+    return fmt::format("{{\n  \"mesh\": [{}],\n  \"cuts\": {{\n{}\n  }}\n}}\n", fmt::join(mesh, ", "),
+                       fmt::join(lines, ",\n"));
 }
 
 }  // namespace heddle::placing

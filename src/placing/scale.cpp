@@ -25,15 +25,15 @@ struct BoxWork {
     };
     struct Combining {
         TensorId result;
-        std::vector<size_t> axes;           // whose parts become one
-        std::set<size_t> kept;              // cut axes of which each part has a result of its own
-        Box range;                          // that the box gives a part of, in the order of the partial result's dimensions
-        Body body;                          // of the combining of all
-        int64_t partial_bytes = 0;          // of an element, in all tensors of partial results
-        double operations = 0;              // for an element of a part
+        std::vector<size_t> axes;   // whose parts become one
+        std::set<size_t> kept;      // cut axes of which each part has a result of its own
+        Box range;                  // that the box gives a part of, in the order of the partial result's dimensions
+        Body body;                  // of the combining of all
+        int64_t partial_bytes = 0;  // of an element, in all tensors of partial results
+        double operations = 0;      // for an element of a part
     };
     std::vector<Stage> stages;
-    std::vector<Combining> combinings;      // behind the stage of the same number
+    std::vector<Combining> combinings;  // behind the stage of the same number
     std::vector<int64_t> element_bytes;
 };
 
@@ -99,7 +99,8 @@ Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>&
         }
         if (made.stages[c].makes.empty()) {
             return fail({.code = "placing.scale",
-                         .summary = fmt::format("which partial results of '{}' a place makes is not known", own.operations[0].name),
+                         .summary = fmt::format("which partial results of '{}' a place makes is not known",
+                                                own.operations[0].name),
                          .remedy = "cut another axis of it"});
         }
         const Box stack = made.stages[c].makes.front().second;
@@ -109,7 +110,8 @@ Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>&
         }
         own_part.body = *graph.operation(combination.operation).body;
         for (TensorId t : combination.partial) own_part.partial_bytes += made.element_bytes[t];
-        const double elements = static_cast<double>(int64_t{Box::whole(graph.tensor(combination.partial.front()).type.shape).volume()});
+        const double elements =
+            static_cast<double>(int64_t{Box::whole(graph.tensor(combination.partial.front()).type.shape).volume()});
         own_part.operations = elements > 0 ? work[combination.operation].operations / elements : 0;
     }
     return made;
@@ -191,11 +193,13 @@ std::vector<Standing> standing_of(const Mesh& mesh) {
 
 class AtScale {
 public:
-    AtScale(const Graph& graph, const OperationKinds& kinds, const Mesh& mesh, const Target& place, const LinkFigures& links)
+    AtScale(const Graph& graph, const OperationKinds& kinds, const Mesh& mesh, const Target& place,
+            const LinkFigures& links)
         : graph_(graph), kinds_(kinds), mesh_(mesh), place_(place), links_(links), places_(standing_of(mesh)) {
         given_.assign(graph.tensors.size(), false);
         last_read_.assign(graph.tensors.size(), -1);
-        for (size_t t = 0; t < graph.tensors.size(); t++) given_[t] = graph.tensors[t].constant && graph.tensors[t].producer == no_id;
+        for (size_t t = 0; t < graph.tensors.size(); t++)
+            given_[t] = graph.tensors[t].constant && graph.tensors[t].producer == no_id;
         for (TensorId t : graph.inputs) given_[t] = true;
         for (size_t o = 0; o < graph.operations.size(); o++)
             for (TensorId t : tensors_of(graph.operations[o])) last_read_[t] = static_cast<int32_t>(o);
@@ -207,7 +211,8 @@ public:
             if (auto done = step(OperationId(o), cuts[o]); !done) return fail(std::move(done.error()));
         for (Standing& place : places_) {
             int64_t peak = place.peak;
-            for (const auto& [tensor, boxes] : place.given.all()) peak += place.given.elements(tensor) * element(tensor);
+            for (const auto& [tensor, boxes] : place.given.all())
+                peak += place.given.elements(tensor) * element(tensor);
             costs_.peak_bytes = std::max(costs_.peak_bytes, peak);
             costs_.most_bytes = std::max(costs_.most_bytes, place.received);
         }
@@ -235,10 +240,11 @@ private:
             const sharding::Axis& of = (*parts.of)[axis];
             const int64_t extent = of.extent.value();
             if (counts[axis] > 1 && of.fold) {
-                return fail({.code = "placing.scale",
-                             .summary = fmt::format("'{}' is cut along '{}', whose parts are combined by another operator",
-                                                    graph_.operation(id).name, of.name),
-                             .expected = "cuts whose partial results a reducer of the body combines"});
+                return fail(
+                    {.code = "placing.scale",
+                     .summary = fmt::format("'{}' is cut along '{}', whose parts are combined by another operator",
+                                            graph_.operation(id).name, of.name),
+                     .expected = "cuts whose partial results a reducer of the body combines"});
             }
             parts.length.push_back(std::max<int64_t>(1, (extent + counts[axis] - 1) / counts[axis]));
             parts.count.push_back(extent == 0 ? 1 : (extent + parts.length[axis] - 1) / parts.length[axis]);
@@ -343,7 +349,9 @@ private:
                 spent.received += missing;
                 if (const auto share = shares.find(tensor); share != shares.end() && missing > 0)
                     spent.seconds += static_cast<double>(int64_t{region.volume()}) / share->second *
-                                     seconds({2 * share->second, 2 * share->second * static_cast<double>(work.element_bytes[tensor])}, place_);
+                                     seconds({2 * share->second,
+                                              2 * share->second * static_cast<double>(work.element_bytes[tensor])},
+                                             place_);
             }
             for (const OperationWork& own : stage.work) spent.seconds += seconds(own, place_);
             for (const auto& [tensor, region] : stage.makes) {
@@ -363,17 +371,18 @@ private:
                     spent.received += received;
                     round += received > 0;
                     const auto elements = static_cast<double>(count * int64_t{share.volume()});
-                    spent.seconds += seconds({combining.operations * elements,
-                                              elements * static_cast<double>(combining.partial_bytes) +
-                                                  static_cast<double>(share.volume() * result_bytes)},
-                                             place_);
+                    spent.seconds += seconds(
+                        {combining.operations * elements, elements * static_cast<double>(combining.partial_bytes) +
+                                                              static_cast<double>(share.volume() * result_bytes)},
+                        place_);
                     const auto [there, name] = holding(combining.result);
                     there.add(name, written_by(combining.body, share));
                     // Parts are cut into shares where they are made, and put side by side where they are combined.
                     const bool shared = !(share == combining.range);
                     const auto copied = static_cast<double>(int64_t{share.volume()});
-                    spent.seconds += static_cast<double>(shared ? 2 * count - 1 : count) *
-                                     seconds({2 * copied, 2 * copied * static_cast<double>(combining.partial_bytes)}, place_);
+                    spent.seconds +=
+                        static_cast<double>(shared ? 2 * count - 1 : count) *
+                        seconds({2 * copied, 2 * copied * static_cast<double>(combining.partial_bytes)}, place_);
                     if (shared) shares[combining.result] = copied;
                     partial_bytes_ = std::max(partial_bytes_, received);
                 }
@@ -408,8 +417,9 @@ private:
         costs_.compute_seconds += most.seconds;
         costs_.bytes += all;
         if (most.received > 0)
-            costs_.send_seconds += links_.latency * most.rounds +
-                                   static_cast<double>(std::max(most.received, all / places_of(mesh_))) / links_.bandwidth;
+            costs_.send_seconds +=
+                links_.latency * most.rounds +
+                static_cast<double>(std::max(most.received, all / places_of(mesh_))) / links_.bandwidth;
         return {};
     }
 

@@ -15,7 +15,7 @@ struct ScaleCosts {
     int64_t bytes = 0;                             // that are sent, by all places
     int64_t most_bytes = 0;                        // that the busiest place receives, or a place sends on average
     int64_t peak_bytes = 0;                        // of the place that holds most, as CutCosts
-    double gather_seconds = 0;                     // for the first place to get all outputs, which is in none of the others
+    double gather_seconds = 0;  // for the first place to get all outputs, which is in none of the others
     int64_t gathered_bytes = 0;
     double seconds() const { return compute_seconds + send_seconds; }
 };

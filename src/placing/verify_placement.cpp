@@ -13,7 +13,8 @@ using Key = std::pair<int32_t, int32_t>;  // a tensor and a memory
 
 class PlacementVerifier {
 public:
-    PlacementVerifier(const Graph& graph, const System& system, const Annotations& annotations, const Placement& placement)
+    PlacementVerifier(const Graph& graph, const System& system, const Annotations& annotations,
+                      const Placement& placement)
         : graph_(graph), system_(system), annotations_(annotations), placement_(placement) {}
 
     Result<void> verify() {

@@ -344,12 +344,13 @@ void bind_model(nb::module_& module) {
     nb::class_<ModelSession, Session>(module, "ModelSession")
         .def("metadata", &metadata_of)
         // The bytes that it was made of; None: a file.
-        .def("content",
-             [](const ModelSession& session) {
-                 auto* object = static_cast<PyObject*>(const_cast<void*>(session.content.get()));
-                 return object ? nb::borrow(object) : nb::object(nb::none());
-             },
-             nb::sig("def content(self) -> bytes | None"))
+        .def(
+            "content",
+            [](const ModelSession& session) {
+                auto* object = static_cast<PyObject*>(const_cast<void*>(session.content.get()));
+                return object ? nb::borrow(object) : nb::object(nb::none());
+            },
+            nb::sig("def content(self) -> bytes | None"))
         .def("data_files", [](const ModelSession& session) { return session.model().data_files; })
         .def("weights", &weights_of)
         .def("with_weights", &ModelSession::with_weights)

@@ -20,7 +20,8 @@ Machines connected(const std::string& hosts, int rank, const std::string& librar
     return {value_or_raise(std::move(made))};
 }
 
-std::shared_ptr<inference::Places> places_of(const std::vector<std::string>& cuts, const Machines* machines, int threads) {
+std::shared_ptr<inference::Places> places_of(const std::vector<std::string>& cuts, const Machines* machines,
+                                             int threads) {
     auto said = value_or_raise(placing::parse_cuts(cuts));
     if (machines && said.mesh.empty()) said.mesh = {machines->transport->size()};
     return running::make_places({.said = std::move(said),

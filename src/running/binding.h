@@ -15,11 +15,11 @@ namespace heddle::running {
 // Something that runs functions. All virtual devices of its kind may stand for it, as far as its memory goes.
 struct PhysicalDevice {
     std::string kind;
-    std::string name;                // for people
-    std::string arch;                // empty: of any, or not known
+    std::string name;                             // for people
+    std::string arch;                             // empty: of any, or not known
     std::set<std::string, std::less<>> features;  // of its kind's names; what a virtual device asks for is among them
-    int64_t memory_bytes = 0;        // 0: not known
-    int carries = 0;                 // so many virtual devices, at most; 0: any number
+    int64_t memory_bytes = 0;                     // 0: not known
+    int carries = 0;                              // so many virtual devices, at most; 0: any number
     std::shared_ptr<Driver> driver;
 };
 

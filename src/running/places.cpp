@@ -29,9 +29,10 @@ public:
             for (int p = 1; p < options_.transport->size(); p++) readers.emplace_back(p);
         auto program = program_for(prune(graph), options_, readers);
         if (!program) return failed(std::move(program.error()));
-        auto together = options_.transport ? Together::join(std::move(program->processes), options_.transport, "",
-                                                            options_.threads, options_.folder)
-                                           : Together::load(std::move(program->processes), options_.threads, options_.folder);
+        auto together = options_.transport
+                            ? Together::join(std::move(program->processes), options_.transport, "", options_.threads,
+                                             options_.folder)
+                            : Together::load(std::move(program->processes), options_.threads, options_.folder);
         if (!together) return fail(std::move(together.error()));
         return std::make_shared<Cut>(std::move(*together));
     }
@@ -49,7 +50,8 @@ private:
 
 Result<placing::ShardedProgram> program_for(const Graph& graph, const PlacesOptions& options,
                                             const std::vector<sharding::PlaceId>& readers) {
-    auto system = placing::system_of_processes(options.target, static_cast<int32_t>(placing::places_of(options.said.mesh)));
+    auto system =
+        placing::system_of_processes(options.target, static_cast<int32_t>(placing::places_of(options.said.mesh)));
     if (!system) return fail(std::move(system.error()));
     return placing::sharded(graph, options.said, std::move(*system), readers);
 }

@@ -10,12 +10,12 @@
 
 namespace heddle::running {
 
+using placing::DeviceId;
 using placing::Function;
 using placing::FunctionId;
+using placing::MemoryId;
 using placing::Step;
 using placing::ValueId;
-using placing::DeviceId;
-using placing::MemoryId;
 
 namespace {
 
@@ -298,7 +298,8 @@ private:
     Result<void> expect_ahead(size_t step) {
         for (int computing = 0; expected_ < function_.steps.size(); expected_++) {
             const Step& next = function_.steps[expected_];
-            if (expected_ >= step && next.kind != Step::Kind::receive && next.kind != Step::Kind::send && ++computing > 1)
+            if (expected_ >= step && next.kind != Step::Kind::receive && next.kind != Step::Kind::send &&
+                ++computing > 1)
                 break;
             if (next.kind != Step::Kind::receive) continue;
             auto made = made_for(next);
@@ -341,15 +342,15 @@ private:
     const MemoryId taken_;
     RunReport& report_;
     Values values_;
-    std::vector<int64_t> last_use_;  // by value: a step; below zero: it stays
+    std::vector<int64_t> last_use_;          // by value: a step; below zero: it stays
     transport::Transport* const transport_;  // null: there is one process
     size_t expected_ = 0;                    // receives before this step have memory
     Values sent_;
     std::vector<std::span<std::byte>> parts_;
 };
 
-Result<Program::Values> Program::run_function(FunctionId function, Values arguments, MemoryId taken,
-                                              RunReport* report, transport::Transport* transport) {
+Result<Program::Values> Program::run_function(FunctionId function, Values arguments, MemoryId taken, RunReport* report,
+                                              transport::Transport* transport) {
     return Frame(*this, function, taken, *report, transport).run(std::move(arguments));
 }
 

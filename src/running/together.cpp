@@ -86,7 +86,9 @@ Result<std::vector<std::vector<TensorData>>> Together::run(const std::vector<Ten
         for (size_t own = 1; own < size(); own++) others.emplace_back(run_one, own);
         run_one(0);
     }
-    const auto is_first = [](const auto& result) { return !result && !result.error()[0].code.starts_with("transport."); };
+    const auto is_first = [](const auto& result) {
+        return !result && !result.error()[0].code.starts_with("transport.");
+    };
     auto failed = std::ranges::find_if(made, is_first);
     if (failed == made.end()) failed = std::ranges::find_if(made, [](const auto& result) { return !result; });
     if (failed != made.end()) {

@@ -90,7 +90,8 @@ void Assembler::add_as_it_is(Operation operation, PlaceId place) {
         for (const WrittenBox& written : written_boxes(*operation.body))
             add_piece(operation.outputs[static_cast<size_t>(written.output)], written.box, place);
     } else {
-        for (TensorId output : operation.outputs) add_piece(output, Box::whole(graph_.tensor(output).type.shape), place);
+        for (TensorId output : operation.outputs)
+            add_piece(output, Box::whole(graph_.tensor(output).type.shape), place);
     }
     graph_.add_operation(std::move(operation));
     locate(place);

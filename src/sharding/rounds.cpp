@@ -30,8 +30,7 @@ public:
 private:
     void find_reductions() {
         for (NodeId id : reductions_of(*made_)) {
-            CutReduction reduction{
-                .node = id, .variables = {}, .axes = {}, .condition = conditioned_.condition(id)};
+            CutReduction reduction{.node = id, .variables = {}, .axes = {}, .condition = conditioned_.condition(id)};
             for (size_t axis = 0; axis < axes_.size(); ++axis) {
                 bool over = std::ranges::any_of(made_->node(id).variables,
                                                 [&](VariableId bound) { return axes_[axis].contains(bound); });

@@ -176,8 +176,7 @@ private:
             std::vector<TensorId> parts;
             for (const auto& [position, tensors] : partial_) made.partial.push_back(tensors[output]);
             for (TensorId part : made.partial) parts.push_back(assembler_.whole(part, place));
-            const TensorId own =
-                assembler_.made(made.result, Box::whole(graph_.tensor(made.result).type.shape), place);
+            const TensorId own = assembler_.made(made.result, Box::whole(graph_.tensor(made.result).type.shape), place);
             for (size_t i = folded_.size(); i-- > 0;) {
                 const Fold& fold = operation_.folds[*result_.axes[folded_[i]].fold];
                 made.combiner += (made.combiner.empty() ? "" : ", then ") + fold.combiner;
@@ -297,7 +296,8 @@ private:
             auto& places = groups[found->second].places;
             if (std::ranges::count(places, place) == 0) places.push_back(place);
         });
-        const bool one = std::ranges::all_of(groups, [&](const Group& group) { return group.places == groups[0].places; });
+        const bool one =
+            std::ranges::all_of(groups, [&](const Group& group) { return group.places == groups[0].places; });
         if (one) groups.resize(1);
         return groups;
     }
@@ -333,10 +333,11 @@ private:
             std::map<VariableId, Range> ranges;
             for (VariableId variable : reduction.variables) {
                 const bool all = groups.size() == 1 || !kept.contains(static_cast<size_t>(axis_of(variable)));
-                ranges[variable] = all ? Range{0, rounds_.body->variable(variable).extent.value()}
-                                       : part_of(group.box, variable);
+                ranges[variable] =
+                    all ? Range{0, rounds_.body->variable(variable).extent.value()} : part_of(group.box, variable);
             }
-            const auto shares = shares_of(ranges, bytes(graph_.tensor(result).type.dtype), group.places.size(), of_.round_bytes);
+            const auto shares =
+                shares_of(ranges, bytes(graph_.tensor(result).type.dtype), group.places.size(), of_.round_bytes);
             for (size_t i = 0; i < shares.size(); ++i) {
                 Work own = made;
                 partial.write_combination(own.body, counts, shares[i], direct);

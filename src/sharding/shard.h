@@ -102,14 +102,14 @@ struct PartOfResult {
 // to be sent there. Its outputs are all that readers get.
 struct PlacedGraph {
     Graph graph;
-    std::vector<PlaceId> places = {};                         // by OperationId
-    std::vector<int32_t> turns = {};                          // too
-    std::map<TensorId, Assembler::Slice> slices = {};         // boxes of inputs and constants
-    std::vector<std::vector<TensorId>> outputs = {};          // by reader: what its graph's outputs are there
-    std::vector<Touched> touched = {};                        // of the graph before, in order
-    std::vector<OperationId> of = {};                         // by OperationId: of the graph before; no_id: for outputs
-    std::vector<Brought> brought = {};                        // in the order in which it is read, once to each place
-    std::map<TensorId, PartOfResult> partial = {};            // which tensors hold partial results
+    std::vector<PlaceId> places = {};                  // by OperationId
+    std::vector<int32_t> turns = {};                   // too
+    std::map<TensorId, Assembler::Slice> slices = {};  // boxes of inputs and constants
+    std::vector<std::vector<TensorId>> outputs = {};   // by reader: what its graph's outputs are there
+    std::vector<Touched> touched = {};                 // of the graph before, in order
+    std::vector<OperationId> of = {};                  // by OperationId: of the graph before; no_id: for outputs
+    std::vector<Brought> brought = {};                 // in the order in which it is read, once to each place
+    std::map<TensorId, PartOfResult> partial = {};     // which tensors hold partial results
 };
 
 // All operations cut, one Cut each. Inputs and constants are at all places; each of `readers` gets all outputs.

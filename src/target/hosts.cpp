@@ -76,9 +76,9 @@ std::string chosen_hosts(const Target& cluster) {
     for (const ClusterMachine& machine : cluster.machines) {
         if (!machine.target || !machine.target->host) continue;
         const auto origin = machine.target->origins.find("host");
-        const bool given = origin == machine.target->origins.end() ||
-                           (origin->second.kind != TargetOrigin::Kind::chosen &&
-                            origin->second.kind != TargetOrigin::Kind::detected);
+        const bool given =
+            origin == machine.target->origins.end() ||
+            (origin->second.kind != TargetOrigin::Kind::chosen && origin->second.kind != TargetOrigin::Kind::detected);
         if (!given) text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", machine.name, host_text(*machine.target));
     }
     return text;

@@ -9,10 +9,11 @@
 namespace heddle::transport {
 
 struct Machines {
-    std::string hosts;     // a file with an address a line, by rank (tcp.h); empty: MPI, or, without a launcher, this process alone
-    int rank = 0;          // this process's line of it
-    std::string library;   // a plug-in's file of MPI; empty: the launcher's own
-    double timeout = 60;   // seconds without a word of another process
+    std::string
+        hosts;  // a file with an address a line, by rank (tcp.h); empty: MPI, or, without a launcher, this process alone
+    int rank = 0;         // this process's line of it
+    std::string library;  // a plug-in's file of MPI; empty: the launcher's own
+    double timeout = 60;  // seconds without a word of another process
 };
 
 // Codes: those of read_hosts and connect_tcp; of connect_mpi.

@@ -38,9 +38,7 @@ struct Shared {
     Shared(int ranks, std::chrono::milliseconds time)
         : size(ranks), timeout(time), members(static_cast<size_t>(ranks)), ways(static_cast<size_t>(ranks * ranks)) {}
 
-    Way& way(int from, int to) {
-        return ways[static_cast<size_t>(from) * members.size() + static_cast<size_t>(to)];
-    }
+    Way& way(int from, int to) { return ways[static_cast<size_t>(from) * members.size() + static_cast<size_t>(to)]; }
     Member& member(int rank) { return members[static_cast<size_t>(rank)]; }
     void wake_all() {
         for (Member& each : members) each.woken.notify_all();
@@ -205,7 +203,7 @@ private:
     }
 
     std::shared_ptr<Shared> shared_;
-    std::vector<std::deque<std::shared_ptr<Side>>> expected_;   // by rank
+    std::vector<std::deque<std::shared_ptr<Side>>> expected_;  // by rank
     std::vector<std::pair<int, std::shared_ptr<Side>>> sent_;  // since the last finish, and to whom
 };
 

@@ -47,16 +47,19 @@ struct MpiPeer {
     int64_t wrong = -1;         // the length of a message that is not the expected one
     Doing doing;
     std::optional<Clock::time_point> asked;  // since when it owes an answer
-    int64_t came = 0;                         // messages
+    int64_t came = 0;                        // messages
     std::optional<Clock::time_point> ended;  // when it said so: its last messages may be under way
-    int64_t sent = 0;                         // messages, until then
+    int64_t sent = 0;                        // messages, until then
 };
 
 // All is moved by whoever waits; while the program computes, a thread looks now and then, and answers.
 class Mpi : public Base {
 public:
     Mpi(heddle_mpi* mpi, const MpiOptions& options)
-        : Base(mpi->rank, mpi->ranks), mpi_(mpi), timeout_(options.timeout), piece_bytes_(options.piece_bytes),
+        : Base(mpi->rank, mpi->ranks),
+          mpi_(mpi),
+          timeout_(options.timeout),
+          piece_bytes_(options.piece_bytes),
           peers_(static_cast<size_t>(mpi->ranks)) {
         thread_ = std::thread([this] { answer(); });
     }
@@ -314,9 +317,8 @@ private:
         }
     }
     bool is_still() const {
-        return words_.empty() && std::ranges::all_of(peers_, [](const MpiPeer& each) {
-                   return each.sends.empty() && !each.receiving;
-               });
+        return words_.empty() &&
+               std::ranges::all_of(peers_, [](const MpiPeer& each) { return each.sends.empty() && !each.receiving; });
     }
 
     // All words have left.
@@ -392,9 +394,8 @@ private:
         MpiLock lock(mpi_mutex());
         while (!stop_) {
             if (doing_.waits_for < 0) progress();
-            const bool moves = std::ranges::any_of(peers_, [](const MpiPeer& each) {
-                return !each.sends.empty() || each.arrived < each.places.size();
-            });
+            const bool moves = std::ranges::any_of(
+                peers_, [](const MpiPeer& each) { return !each.sends.empty() || each.arrived < each.places.size(); });
             stopped_.wait_for(lock, moves ? std::chrono::milliseconds(1) : std::chrono::milliseconds(10));
         }
     }

@@ -63,7 +63,8 @@ Result<void*> load_library(const std::string& library, const std::optional<Launc
 }
 
 Diagnostic refused(const std::string& found, const std::string& reason, const std::string& remedy) {
-    return {.code = "transport.mpi", .summary = "MPI cannot be used", .found = found, .reason = reason, .remedy = remedy};
+    return {
+        .code = "transport.mpi", .summary = "MPI cannot be used", .found = found, .reason = reason, .remedy = remedy};
 }
 
 }  // namespace
@@ -74,7 +75,8 @@ Result<heddle_mpi*> open_mpi(const std::string& library, const std::optional<Lau
     const auto version = reinterpret_cast<decltype(&heddle_mpi_version)>(::dlsym(*loaded, "heddle_mpi_version"));
     const auto open = reinterpret_cast<decltype(&heddle_mpi_open)>(::dlsym(*loaded, "heddle_mpi_open"));
     if (!version || !open)
-        return fail(not_loaded(fmt::format("'{}' is not Heddle's plug-in for MPI", library), "it lacks heddle_mpi_open"));
+        return fail(
+            not_loaded(fmt::format("'{}' is not Heddle's plug-in for MPI", library), "it lacks heddle_mpi_open"));
     if (const uint32_t found = version(); found != HEDDLE_MPI_VERSION) {
         return fail({.code = "transport.mpi_version",
                      .summary = "the library of MPI was built for another version of Heddle",

@@ -24,9 +24,12 @@ using Lock = std::unique_lock<std::mutex>;
 class Tcp : public Base {
 public:
     Tcp(std::vector<Descriptor> sockets, int rank, std::chrono::milliseconds timeout)
-        : Base(rank, static_cast<int>(sockets.size())), timeout_(timeout),
+        : Base(rank, static_cast<int>(sockets.size())),
+          timeout_(timeout),
           beat_(std::clamp(timeout / 5, std::chrono::milliseconds(1), std::chrono::milliseconds(1000))),
-          wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), wires_(sockets.size()), left_(sockets.size()) {
+          wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+          wires_(sockets.size()),
+          left_(sockets.size()) {
         for (size_t peer = 0; peer < sockets.size(); peer++) {
             if (sockets[peer].open()) wires_[peer] = std::make_unique<Wire>(std::move(sockets[peer]));
         }

@@ -116,7 +116,10 @@ struct Attempt {
 class Meeting {
 public:
     Meeting(const std::vector<Host>& hosts, int rank, std::chrono::milliseconds timeout)
-        : hosts_(hosts), rank_(rank), deadline_(Clock::now() + timeout), made_(hosts.size()),
+        : hosts_(hosts),
+          rank_(rank),
+          deadline_(Clock::now() + timeout),
+          made_(hosts.size()),
           attempts_(static_cast<size_t>(rank)) {
         ours_.size = static_cast<uint32_t>(hosts.size());
         ours_.from = static_cast<uint32_t>(rank);
@@ -287,12 +290,12 @@ private:
     const std::vector<Host>& hosts_;
     const int rank_;
     const Clock::time_point deadline_;
-    std::vector<Descriptor> made_;    // by rank
-    std::vector<Attempt> attempts_;   // by rank, of the lower ones
-    std::vector<Attempt> guests_;     // of the higher ones, and of strangers
+    std::vector<Descriptor> made_;   // by rank
+    std::vector<Attempt> attempts_;  // by rank, of the lower ones
+    std::vector<Attempt> guests_;    // of the higher ones, and of strangers
     Descriptor listening_;
     Hello ours_, sent_;
-    std::string refused_;             // who, the last time
+    std::string refused_;  // who, the last time
 };
 
 }  // namespace

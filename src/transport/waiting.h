@@ -9,7 +9,7 @@ namespace heddle::transport {
 using Clock = std::chrono::steady_clock;
 
 struct Doing {
-    int waits_for = -1;        // nobody: it computes
+    int waits_for = -1;         // nobody: it computes
     Clock::time_point since{};  // it waits, or a byte of what it waits for was moved
 };
 

@@ -247,19 +247,15 @@ void Wire::use_header() {
     if (header.payload > (header.kind == failed ? most_words : 0)) return broke(not_expected);
     payload_left_ = header.payload;
     switch (header.kind) {
-        case places: return note_places(header.number);
-        case doing_now:
-            doing_.waits_for = static_cast<int>(header.rank) - 1;
-            doing_.since = heard_ - std::chrono::microseconds(std::min<uint64_t>(header.total, 1ull << 50));
-            return;
-        case failed:
-            failure_.emplace(static_cast<int>(header.rank), "");
-            [[fallthrough]];
-        case end:
-            ended_ = seen_to_tell_ = true;
-            return;
-        case seen: end_seen_ = true; return;
-        default: broke(not_expected);
+    case places: return note_places(header.number);
+    case doing_now:
+        doing_.waits_for = static_cast<int>(header.rank) - 1;
+        doing_.since = heard_ - std::chrono::microseconds(std::min<uint64_t>(header.total, 1ull << 50));
+        return;
+    case failed: failure_.emplace(static_cast<int>(header.rank), ""); [[fallthrough]];
+    case end: ended_ = seen_to_tell_ = true; return;
+    case seen: end_seen_ = true; return;
+    default: broke(not_expected);
     }
 }
 

@@ -51,7 +51,7 @@ public:
     const Failure* failure() const {
         return failure_ && !(payload_left_ > 0 && header_->kind == failed) ? &*failure_ : nullptr;
     }
-    bool has_ended() const { return ended_; }           // as it said: nothing more comes
+    bool has_ended() const { return ended_; }            // as it said: nothing more comes
     bool is_closed() const { return !broken_.empty(); }  // `broken` says how
     const std::string& broken() const { return broken_; }
     // Whether it has read all that it was told, up to the end or the failure.
@@ -111,26 +111,26 @@ private:
 
     Descriptor socket_;
     // out
-    std::deque<Memory> out_;              // not all of it is written
-    uint64_t out_number_ = 0;             // of the first of them
-    uint64_t allowed_ = 0;                // messages that have places there
-    std::deque<int64_t> sent_early_;      // weights of messages without, from number allowed_ on
+    std::deque<Memory> out_;          // not all of it is written
+    uint64_t out_number_ = 0;         // of the first of them
+    uint64_t allowed_ = 0;            // messages that have places there
+    std::deque<int64_t> sent_early_;  // weights of messages without, from number allowed_ on
     int64_t sent_early_bytes_ = 0;
     Rest rest_;
     std::optional<Doing> doing_to_tell_;
     std::optional<Failure> failure_to_tell_;
     bool end_to_tell_ = false, seen_to_tell_ = false, withdrawn_ = false;
-    int64_t untold_bytes_ = 0;            // weights of places that were not told
+    int64_t untold_bytes_ = 0;  // weights of places that were not told
     bool places_to_tell_ = false, announced_ = false;
     // in
     std::vector<std::byte> input_;
     size_t input_begin_ = 0, input_end_ = 0;
-    std::optional<Header> header_;        // of the frame whose payload comes
+    std::optional<Header> header_;  // of the frame whose payload comes
     size_t payload_left_ = 0;
     std::deque<Coming> coming_;
-    uint64_t coming_number_ = 0;          // of the first of them
-    size_t placed_ = 0, arrived_ = 0;     // so many of them, from the first on, have a place; are complete
-    int64_t early_bytes_ = 0;             // weights of those that began without a place
+    uint64_t coming_number_ = 0;       // of the first of them
+    size_t placed_ = 0, arrived_ = 0;  // so many of them, from the first on, have a place; are complete
+    int64_t early_bytes_ = 0;          // weights of those that began without a place
     Doing doing_;
     Clock::time_point heard_;
     std::optional<Failure> failure_;

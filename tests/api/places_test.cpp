@@ -12,7 +12,8 @@ namespace {
 
 TEST(Places, AModelOverThreadsIsTheModel) {
     const Perceptron model = perceptron();
-    for (const std::vector<std::string>& cuts : std::vector<std::vector<std::string>>{{"2"}, {"2,2"}, {"batch=4"}, {"k=3"}, {"row0=2"}}) {
+    for (const std::vector<std::string>& cuts :
+         std::vector<std::vector<std::string>>{{"2"}, {"2,2"}, {"batch=4"}, {"k=3"}, {"row0=2"}}) {
         const v1::Runtime runtime = tests::runtime();
         ASSERT_TRUE(v1::shard(runtime, cuts));
         const v1::Model cut = parsed(runtime, model.bytes);
@@ -21,7 +22,8 @@ TEST(Places, AModelOverThreadsIsTheModel) {
             auto results = cut.run({v1::Tensor::of(x.data(), {rows, Perceptron::inputs})});
             ASSERT_TRUE(results) << results.error().text();
             const auto expected = model.expected(x);
-            for (size_t i = 0; i < expected.size(); i++) EXPECT_NEAR(results.value()[0].as<float>()[i], expected[i], 1e-5);
+            for (size_t i = 0; i < expected.size(); i++)
+                EXPECT_NEAR(results.value()[0].as<float>()[i], expected[i], 1e-5);
         }
     }
 }

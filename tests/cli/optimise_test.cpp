@@ -13,8 +13,13 @@ using Json = nlohmann::json;
 class OptimiseCommand : public CommandTest {
 protected:
     CommandOutcome optimise(std::vector<std::string> more) const {
-        std::vector<std::string> words = {"optimise", "--call", "h = matmul(x, w); y = relu(h)", "--input-type",
-                                          "x=float32[512, 256]", "--input-type", "w=float32[256, 512]"};
+        std::vector<std::string> words = {"optimise",
+                                          "--call",
+                                          "h = matmul(x, w); y = relu(h)",
+                                          "--input-type",
+                                          "x=float32[512, 256]",
+                                          "--input-type",
+                                          "w=float32[256, 512]"};
         words.insert(words.end(), more.begin(), more.end());
         return heddle(words);
     }
@@ -38,8 +43,16 @@ TEST_F(OptimiseCommand, what_it_writes_is_what_run_takes) {
     ASSERT_EQ(outcome.status, 0) << outcome.errors;
     EXPECT_NE(outcome.output.find("cut along"), std::string::npos) << outcome.output;
     EXPECT_NE(read("front.svg").find("<svg"), std::string::npos);
-    const std::vector<std::string> words = {"run", "--call", "h = matmul(x, w); y = relu(h)", "--input-type", "x=float32[512, 256]",
-                                            "--input-type", "w=float32[256, 512]", "--random", "1", "--no-cache"};
+    const std::vector<std::string> words = {"run",
+                                            "--call",
+                                            "h = matmul(x, w); y = relu(h)",
+                                            "--input-type",
+                                            "x=float32[512, 256]",
+                                            "--input-type",
+                                            "w=float32[256, 512]",
+                                            "--random",
+                                            "1",
+                                            "--no-cache"};
     std::vector<std::string> cut = words;
     cut.insert(cut.end(), {"--shard", path("cuts.json")});
     const auto run = heddle(cut);
@@ -88,10 +101,11 @@ TEST_F(OptimiseCommand, after_its_time_there_is_a_way_still) {
 }
 
 TEST_F(OptimiseCommand, simulates_what_many_places_cost) {
-    const auto outcome = heddle({"optimise", "--call", "h = relu(numpy_matmul(x, w)); y = numpy_matmul(h, v)", "--input-type", "x=float16[batch, 256]",
-                                 "--input-type", "w=float16[256, 512]", "--input-type", "v=float16[512, 256]", "--machines",
-                                 R"({"tag": "nvidia/superpod-h100", "machines": {"node": {"count": 512}}})", "--simulate", "8,4096",
-                                 "--grow", "batch=64", "--shard", "batch=2", "--format", "json"});
+    const auto outcome =
+        heddle({"optimise", "--call", "h = relu(numpy_matmul(x, w)); y = numpy_matmul(h, v)", "--input-type",
+                "x=float16[batch, 256]", "--input-type", "w=float16[256, 512]", "--input-type", "v=float16[512, 256]",
+                "--machines", R"({"tag": "nvidia/superpod-h100", "machines": {"node": {"count": 512}}})", "--simulate",
+                "8,4096", "--grow", "batch=64", "--shard", "batch=2", "--format", "json"});
     ASSERT_EQ(outcome.status, 0) << outcome.errors;
     const Json points = Json::parse(outcome.output)["points"];
     ASSERT_EQ(points.size(), 2u);

@@ -52,7 +52,8 @@ TEST_F(ShardedGraphs, applications_of_all_operations_that_are_cut) {
         for (const Json& part : node["body"]["outputs"].front()) starts.insert(part["range"]["start"].dump());
     }
     EXPECT_EQ(starts, (std::set<std::string>{"[0,0]", "[2,0]"}));
-    outcome = heddle({"graph", path("rows.json"), "--validate", "--environment", "heddle", "--json", path("again.json")});
+    outcome =
+        heddle({"graph", path("rows.json"), "--validate", "--environment", "heddle", "--json", path("again.json")});
     ASSERT_EQ(outcome.status, 0) << outcome.errors;
     EXPECT_EQ(read("again.json"), read("rows.json"));
     EXPECT_CONTAINS(heddle({"graph", path("rows.json"), "--validate", "--environment", "operations"}).errors,
@@ -63,7 +64,8 @@ TEST_F(ShardedGraphs, partial_results_and_what_combines_them) {
     auto outcome = product({"--shard", "col0=5,k=3", "--validate", "--json", path("sums.json")});
     ASSERT_EQ(outcome.status, 0) << outcome.errors;
     EXPECT_CONTAINS(outcome.output, "6 tensors, 3 operations, 21 applications");
-    outcome = heddle({"graph", path("sums.json"), "--validate", "--environment", "heddle", "--json", path("again.json")});
+    outcome =
+        heddle({"graph", path("sums.json"), "--validate", "--environment", "heddle", "--json", path("again.json")});
     ASSERT_EQ(outcome.status, 0) << outcome.errors;
     EXPECT_EQ(read("again.json"), read("sums.json"));
     for (const char* kernel : {"shard:numpy_matmul", "add2", "combine:sum"}) {
@@ -72,7 +74,9 @@ TEST_F(ShardedGraphs, partial_results_and_what_combines_them) {
             // An operation that nothing is left of is one before it is cut.
             const bool is_gone = !twice && std::string_view(kernel) == "combine:sum";
             EXPECT_EQ(outcome.status, is_gone ? 0 : 1) << kernel << twice;
-            EXPECT_CONTAINS(outcome.errors, is_gone ? "" : twice ? "error[interchange.overlap]" : "error[interchange.gap]");
+            EXPECT_CONTAINS(outcome.errors, is_gone ? ""
+                                            : twice ? "error[interchange.overlap]"
+                                                    : "error[interchange.gap]");
         }
     }
 }
@@ -116,15 +120,15 @@ first_and_all:
     const std::vector<std::tuple<const char*, const char*, const char*>> cases = {
         {"length(x)", "n=4", "6 tensors, 2 operations, 5 applications"},
         {"length(x)", "rows=2,n=3", "4 tensors, 2 operations, 5 applications"},  // of 2, 2 and 0 terms
-        {"length(x)", "rows=3", "2 tensors, 1 operations, 2 applications"},  // of 2, 2 and 0 rows
+        {"length(x)", "rows=3", "2 tensors, 1 operations, 2 applications"},      // of 2, 2 and 0 rows
         // A part without dimensions has no empty box: who writes it is an operation of its own.
         {"size_of(x)", "n=2", "4 tensors, 3 operations, 3 applications"},
         {"y, z, s = first_and_all(x)", "i=2,j=2", "5 tensors, 4 operations, 10 applications"},
         {"outside(x, x)", "inner=2,row=2", "4 tensors, 2 operations, 5 applications"},
         {"outside(x, x)", "col=4", "2 tensors, 1 operations, 4 applications"}};
     for (const auto& [call, shards, expected] : cases) {
-        auto outcome = heddle({"graph", "--library", library, "--call", call, "--input-type", "x=float32[4,4]", "--shard",
-                               shards, "--json", path("folds.json")});
+        auto outcome = heddle({"graph", "--library", library, "--call", call, "--input-type", "x=float32[4,4]",
+                               "--shard", shards, "--json", path("folds.json")});
         EXPECT_EQ(outcome.status, 0) << call << shards << outcome.errors;
         EXPECT_CONTAINS(outcome.output, expected);
         outcome = heddle({"graph", path("folds.json"), "--library", library, "--validate", "--environment", "heddle"});
@@ -134,7 +138,7 @@ first_and_all:
 
 TEST_F(ShardedGraphs, what_is_refused) {
     const std::vector<std::pair<const char*, const char*>> cases = {
-        {"row0", "cli.binding"},   {"rows=2", "sharding.axis"},   {"row0=2,shape0=2", "sharding.axis"},
+        {"row0", "cli.binding"},      {"rows=2", "sharding.axis"},     {"row0=2,shape0=2", "sharding.axis"},
         {"row0=0", "sharding.parts"}, {"row0=5000", "sharding.limit"}, {"k=2,row0=-1", "cli.binding"}};
     for (const auto& [shards, code] : cases) {
         auto outcome = product({"--shard", shards, "--json", path("none.json")});

@@ -90,8 +90,9 @@ TEST_F(SystemCommand, says_which_host_was_taken_and_why) {
     const std::string by_kind = "host: cpu x86_64: kind cuda chooses it, since none is given";
     const auto one = heddle({"targets", card});
     EXPECT_CONTAINS(one.output, by_kind);
-    EXPECT_CONTAINS(nlohmann::json::parse(heddle({"targets", card, "--format", "json"}).output)["host"].get<std::string>(),
-                    "kind cuda chooses it");
+    EXPECT_CONTAINS(
+        nlohmann::json::parse(heddle({"targets", card, "--format", "json"}).output)["host"].get<std::string>(),
+        "kind cuda chooses it");
     EXPECT_CONTAINS(heddle({"targets", "nvidia/jetson-nano:cuda"}).output,
                     "host: cpu aarch64 cortex-a57: the tag nvidia/jetson-nano:cuda says so");
     EXPECT_EQ(heddle({"targets", "aws/c5"}).output.find("host:"), std::string::npos);
@@ -101,8 +102,8 @@ TEST_F(SystemCommand, says_which_host_was_taken_and_why) {
     EXPECT_CONTAINS(heddle(words).output, by_kind);
     words.insert(words.end(), {"--format", "json"});
     EXPECT_CONTAINS(nlohmann::json::parse(heddle(words).output)["placement"]["host"].get<std::string>(), "kind cuda");
-    const auto compiled = heddle({"compile", "--call", "y = exp(x)", "--input-type", "x=float32[8, 8]", "--system", card,
-                                  "-o", path("out")});
+    const auto compiled = heddle(
+        {"compile", "--call", "y = exp(x)", "--input-type", "x=float32[8, 8]", "--system", card, "-o", path("out")});
     EXPECT_EQ(compiled.status, 0) << compiled.errors;
     EXPECT_CONTAINS(compiled.output, by_kind);
     // Where it runs, this machine is the host: of a library, which is not compiled for alone.

@@ -113,9 +113,9 @@ TEST_F(TargetsCommand, lists_the_places_of_a_cluster_and_the_links_between) {
     EXPECT_CONTAINS(text.output, "node1/gpu7  cuda sm_90, host cpu x86_64 sapphirerapids, 85.9 GB");
     EXPECT_CONTAINS(text.output, "and 240 more, to 255 node31/gpu7");
     EXPECT_CONTAINS(text.output, "450 GB/s        3 us        1792 pairs, as node0/gpu0 -> node0/gpu1");
-    const CommandOutcome outcome = heddle({"targets",
-                                           R"({"machines": {"n": {"target": "nvidia/jetson-nano", "count": 2}}})",
-                                           "--places", "--place-kind", "cpu", "--format", "json"});
+    const CommandOutcome outcome =
+        heddle({"targets", R"({"machines": {"n": {"target": "nvidia/jetson-nano", "count": 2}}})", "--places",
+                "--place-kind", "cpu", "--format", "json"});
     ASSERT_EQ(outcome.status, 0) << outcome.errors;
     const Json json = Json::parse(outcome.output);
     EXPECT_EQ(json["places"], Json({"n0/cpu", "n1/cpu"}));

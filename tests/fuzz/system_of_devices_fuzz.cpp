@@ -56,9 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!fuzz::fine(placed)) return 0;
     fuzz::require(placing::verify(graph, *system, *annotations, *placed).has_value(), "a placement passes its check");
     fuzz::require(!placing::print(graph, *system, *placed).empty(), "a placement prints");
-    placing::Module source{std::make_shared<const placing::System>(*system),
-                           std::make_shared<const Target>(*target),
-                           {}};
+    placing::Module source{
+        std::make_shared<const placing::System>(*system), std::make_shared<const Target>(*target), {}};
     source.add_function(placing::mixed_function("main", graph, *system, *placed));
     fuzz::require(placing::verify(source).has_value(), "mixed code passes the check");
     const auto module = placing::split(source);

@@ -42,7 +42,7 @@ inline placing::System system_for(const Target& target) {
 
 // With annotations such as "y=gpu0"; what comes out has passed the check.
 inline placing::Placement placed(const Graph& graph, const placing::System& system,
-                                   const std::vector<std::string>& texts) {
+                                 const std::vector<std::string>& texts) {
     auto annotations = placing::parse_annotations(texts, graph, system);
     EXPECT_TRUE(annotations) << (annotations ? "" : render(annotations.error()));
     if (!annotations) return {};

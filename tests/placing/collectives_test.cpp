@@ -84,15 +84,19 @@ std::string lines(const Program& of) {
 TEST(Collectives, AllPartsToOneAndToAll) {
     EXPECT_EQ(lines({"y = matmul(x, w)", {"y.in_row=4"}, {{16, 16}, {16, 16}}}),
               "gather of y: 4 places, 768 bytes, 768 at the busiest place\n");
-    EXPECT_EQ(lines({.calls = "y = matmul(x, w)", .cuts = {"y.in_row=4"}, .inputs = {{16, 16}, {16, 16}}, .readers = 4}),
-              "all-gather of y: 4 places, 3072 bytes, 768 at the busiest place\n");
+    EXPECT_EQ(
+        lines({.calls = "y = matmul(x, w)", .cuts = {"y.in_row=4"}, .inputs = {{16, 16}, {16, 16}}, .readers = 4}),
+        "all-gather of y: 4 places, 3072 bytes, 768 at the busiest place\n");
     // Rows, then columns: each needs all rows.
-    EXPECT_EQ(lines({"h = matmul(x, w); y = matmul(h, v)", {"program.h.in_row=4", "y.out_col=4"}, {{16, 16}, {16, 16}, {16, 16}}}),
+    EXPECT_EQ(lines({"h = matmul(x, w); y = matmul(h, v)",
+                     {"program.h.in_row=4", "y.out_col=4"},
+                     {{16, 16}, {16, 16}, {16, 16}}}),
               "all-gather of program.h: 4 places, 3072 bytes, 768 at the busiest place\n"
               "gather of y: 4 places, 768 bytes, 768 at the busiest place\n");
     // The columns that one product makes are the terms of the other's sum: nothing goes in between.
-    EXPECT_EQ(lines({"h = matmul(x, w); y = matmul(h, v)", {"program.h.out_col=2", "y.k=2"}, {{8, 8}, {8, 8}, {8, 8}}, 1}),
-              "reduce of y: sum over k, 2 places, 256 bytes, 256 at the busiest place\n");
+    EXPECT_EQ(
+        lines({"h = matmul(x, w); y = matmul(h, v)", {"program.h.out_col=2", "y.k=2"}, {{8, 8}, {8, 8}, {8, 8}}, 1}),
+        "reduce of y: sum over k, 2 places, 256 bytes, 256 at the busiest place\n");
 }
 
 TEST(Collectives, PartsOfOneCutToPartsOfAnother) {
@@ -104,7 +108,9 @@ TEST(Collectives, PartsOfOneCutToPartsOfAnother) {
               "all-to-all of program.h: 2 places, 96 bytes, 48 at the busiest place\n"
               "gather of y: 2 places, 84 bytes, 84 at the busiest place\n");
     // In each row of a mesh.
-    EXPECT_EQ(lines({"h = relu(x); y = matmul(h, w)", {"program.h.shape0=2,program.h.shape1=2", "y.in_row=2,y.out_col=2"}, {{8, 8}, {8, 8}}}),
+    EXPECT_EQ(lines({"h = relu(x); y = matmul(h, w)",
+                     {"program.h.shape0=2,program.h.shape1=2", "y.in_row=2,y.out_col=2"},
+                     {{8, 8}, {8, 8}}}),
               "all-gather of program.h: 2 groups of 2 places, 256 bytes, 64 at the busiest place\n"
               "gather of y: 4 places, 192 bytes, 192 at the busiest place\n");
 }
@@ -123,15 +129,21 @@ TEST(Collectives, OneToSeveral) {
 }
 
 TEST(Collectives, MarginsToNeighbours) {
-    EXPECT_EQ(lines({"h = relu(x); y = conv(h, w, pads: [1, 1, 1, 1])", {"program.h.shape2=4", "y.out0=4"}, {{1, 2, 16, 8}, {2, 2, 3, 3}}}),
+    EXPECT_EQ(lines({"h = relu(x); y = conv(h, w, pads: [1, 1, 1, 1])",
+                     {"program.h.shape2=4", "y.out0=4"},
+                     {{1, 2, 16, 8}, {2, 2, 3, 3}}}),
               "halo of program.h: 4 places, 384 bytes, 128 at the busiest place\n"
               "gather of y: 4 places, 768 bytes, 768 at the busiest place\n");
     // Parts of one row.
-    EXPECT_EQ(lines({"h = relu(x); y = conv(h, w, pads: [1, 1, 1, 1])", {"program.h.shape2=4", "y.out0=4"}, {{1, 1, 4, 4}, {1, 1, 3, 3}}}),
+    EXPECT_EQ(lines({"h = relu(x); y = conv(h, w, pads: [1, 1, 1, 1])",
+                     {"program.h.shape2=4", "y.out0=4"},
+                     {{1, 1, 4, 4}, {1, 1, 3, 3}}}),
               "halo of program.h: 4 places, 96 bytes, 32 at the busiest place\n"
               "gather of y: 4 places, 48 bytes, 48 at the busiest place\n");
     // Windows that do not begin in all rows, and leave out the last column.
-    EXPECT_EQ(lines({"h = relu(x); y = conv(h, w, strides: [2, 2])", {"program.h.shape2=2", "y.out0=2"}, {{1, 1, 9, 8}, {1, 1, 3, 3}}}),
+    EXPECT_EQ(lines({"h = relu(x); y = conv(h, w, strides: [2, 2])",
+                     {"program.h.shape2=2", "y.out0=2"},
+                     {{1, 1, 9, 8}, {1, 1, 3, 3}}}),
               "halo of program.h: 2 places, 28 bytes, 28 at the busiest place\n"
               "gather of y: 2 places, 24 bytes, 24 at the busiest place\n");
 }

@@ -29,16 +29,17 @@ public:
         const int shape = pick(3);  // a chain, a tree, residual
         for (size_t o = 0; o < operations; o++) {
             const std::string last = values.back();
-            const std::string other = shape == 0 ? "x" : values[static_cast<size_t>(pick(static_cast<int>(values.size())))];
+            const std::string other =
+                shape == 0 ? "x" : values[static_cast<size_t>(pick(static_cast<int>(values.size())))];
             const std::string own = fmt::format("v{}", o);
             const std::string operand = shape == 1 ? other : last;
             switch (pick(6)) {
-                case 0: text += fmt::format("{} = matmul({}, w{})", own, operand, pick(2)); break;
-                case 1: text += fmt::format("{} = relu({})", own, operand); break;
-                case 2: text += fmt::format("{} = softmax({}, axis: {})", own, operand, pick(2)); break;
-                case 3: text += fmt::format("{} = transpose({}, perm: [1, 0])", own, operand); break;
-                case 4: text += fmt::format("{} = matmul({}, {})", own, operand, other); break;
-                default: text += fmt::format("{} = add2({}, {})", own, last, other); break;
+            case 0: text += fmt::format("{} = matmul({}, w{})", own, operand, pick(2)); break;
+            case 1: text += fmt::format("{} = relu({})", own, operand); break;
+            case 2: text += fmt::format("{} = softmax({}, axis: {})", own, operand, pick(2)); break;
+            case 3: text += fmt::format("{} = transpose({}, perm: [1, 0])", own, operand); break;
+            case 4: text += fmt::format("{} = matmul({}, {})", own, operand, other); break;
+            default: text += fmt::format("{} = add2({}, {})", own, last, other); break;
             }
             text += "; ";
             values.push_back(own);
@@ -76,7 +77,8 @@ private:
     void follow(size_t o, const std::vector<LayoutId>& lie, double cost) {
         if (cost >= least_) return;
         if (o == graph_.operations.size()) {
-            for (TensorId t : graph_.outputs) cost += layouts_.gather(lie[t], graph_.tensor(t).type, PlaceId(0)).seconds;
+            for (TensorId t : graph_.outputs)
+                cost += layouts_.gather(lie[t], graph_.tensor(t).type, PlaceId(0)).seconds;
             least_ = std::min(least_, cost);
             return;
         }
@@ -103,7 +105,8 @@ TEST(CutSearch, EqualsAllCombinations) {
     for (unsigned seed = 0; seed < programs; seed++) {
         RandomPrograms random(seed);
         const Mesh mesh = std::vector<Mesh>{{2}, {3}, {4}, {2, 2}}[static_cast<size_t>(random.pick(4))];
-        const Graph graph = random.graph(static_cast<size_t>(mesh.size() > 1 ? 1 + random.pick(4) : 1 + random.pick(8)));
+        const Graph graph =
+            random.graph(static_cast<size_t>(mesh.size() > 1 ? 1 + random.pick(4) : 1 + random.pick(8)));
         const System system = random.system(places_of(mesh));
         const auto kinds = kinds_of(graph);
         const auto table = cut_table(graph, kinds, {mesh, {}}, system, nullptr);
@@ -126,12 +129,14 @@ TEST(CutSearch, EqualsAllCombinations) {
         EXPECT_TRUE(!few.is_least || few.cost <= least * (1 + 1e-9)) << "seed " << seed;
         EXPECT_TRUE(!one.is_least || one.cost <= least * (1 + 1e-9)) << "seed " << seed;
     }
-    fmt::print("least of all: {} of {} by one state, {} by eight and exchanges, {} by 32 and exchanges\n", greedy, programs, narrow, usual);
+    fmt::print("least of all: {} of {} by one state, {} by eight and exchanges, {} by 32 and exchanges\n", greedy,
+               programs, narrow, usual);
     EXPECT_GE(narrow, programs * 9 / 10);
 }
 
 Cutting chosen(const Graph& graph, int32_t places, double bandwidth, double latency) {
-    auto cutting = choose_cuts(graph, {{places}, {}}, alike_processes(Target{}, places, bandwidth, latency), {PlaceId(0)});
+    auto cutting =
+        choose_cuts(graph, {{places}, {}}, alike_processes(Target{}, places, bandwidth, latency), {PlaceId(0)});
     EXPECT_TRUE(cutting) << render(cutting.error());
     for (size_t o = 0; cutting && o < graph.operations.size(); o++)
         fmt::print("{}: {}\n", graph.operations[o].name, cutting->axes[o].front());
@@ -141,10 +146,13 @@ Cutting chosen(const Graph& graph, int32_t places, double bandwidth, double late
 // One token after others: its weights are what takes time.
 TEST(CutSearch, FindsColumnsThenRowsAndHeads) {
     const Graph graph = graph_of(
-        "q = einsum([x, wq], equation: 'bse,ehd->bhsd'); a = attention(q, k, v); f = reshape_to(a, shape: [1, 1, 1024]); "
-        "o = numpy_matmul(f, wo); r = add2(x, o); u = numpy_matmul(r, w1); g = relu(u); d = numpy_matmul(g, w2); y = add2(r, d)",
-        {input("x", {1, 1, 1024}), input("wq", {1024, 16, 64}), input("k", {1, 16, 512, 64}), input("v", {1, 16, 512, 64}),
-         input("wo", {1024, 1024}), input("w1", {1024, 4096}), input("w2", {4096, 1024})});
+        "q = einsum([x, wq], equation: 'bse,ehd->bhsd'); a = attention(q, k, v); f = reshape_to(a, shape: [1, 1, "
+        "1024]); "
+        "o = numpy_matmul(f, wo); r = add2(x, o); u = numpy_matmul(r, w1); g = relu(u); d = numpy_matmul(g, w2); y = "
+        "add2(r, d)",
+        {input("x", {1, 1, 1024}), input("wq", {1024, 16, 64}), input("k", {1, 16, 512, 64}),
+         input("v", {1, 16, 512, 64}), input("wo", {1024, 1024}), input("w1", {1024, 4096}),
+         input("w2", {4096, 1024})});
     const Cutting cutting = chosen(graph, 4, 1e10, 2e-5);
     std::vector<std::string> axes;
     for (const auto& own : cutting.axes) axes.push_back(own.front());
@@ -168,9 +176,9 @@ TEST(CutSearch, FindsColumnsThenRowsAndHeads) {
 }
 
 TEST(CutSearch, FindsTheBatchOfConvolutions) {
-    const Graph graph = graph_of(
-        "a = conv(x, w1); b = relu(a); c = conv(b, w2); d = add2(c, x); y = relu(d)",
-        {input("x", {8, 64, 28, 28}), input("w1", {64, 64, 1, 1}), input("w2", {64, 64, 1, 1})});
+    const Graph graph =
+        graph_of("a = conv(x, w1); b = relu(a); c = conv(b, w2); d = add2(c, x); y = relu(d)",
+                 {input("x", {8, 64, 28, 28}), input("w1", {64, 64, 1, 1}), input("w2", {64, 64, 1, 1})});
     const Cutting cutting = chosen(graph, 4, 1e10, 1e-5);
     for (size_t o = 0; o < graph.operations.size(); o++) {
         const auto all = sharding::axes_of(graph, graph.operations[o]);
@@ -183,7 +191,8 @@ TEST(CutSearch, FindsTheBatchOfConvolutions) {
 TEST(CutFront, IsTheSameForOneSeedAndHasNoWayThatAnotherCovers) {
     RandomPrograms random(3);
     const Graph graph = random.graph(8);
-    const Machines machines{4, [](int64_t count) { return alike_processes(Target{}, static_cast<int32_t>(count), 1e10, 1e-6); }};
+    const Machines machines{
+        4, [](int64_t count) { return alike_processes(Target{}, static_cast<int32_t>(count), 1e10, 1e-6); }};
     ThreadPool pool(2);
     const auto first = search_front(graph, machines, {PlaceId(0)}, {.pool = &pool});
     const auto second = search_front(graph, machines, {PlaceId(0)}, {});
@@ -191,7 +200,8 @@ TEST(CutFront, IsTheSameForOneSeedAndHasNoWayThatAnotherCovers) {
     ASSERT_EQ(first->size(), second->size());
     for (size_t i = 0; i < first->size(); i++) {
         EXPECT_EQ((*first)[i].axes, (*second)[i].axes);
-        for (size_t j = 0; j < first->size(); j++) EXPECT_TRUE(i == j || !covers((*first)[i], (*first)[j])) << i << " " << j;
+        for (size_t j = 0; j < first->size(); j++)
+            EXPECT_TRUE(i == j || !covers((*first)[i], (*first)[j])) << i << " " << j;
     }
 }
 

@@ -88,7 +88,8 @@ TEST(Places, LinksAreTheTargetsOrSaidToBeAssumed) {
 
 TEST(Places, OfEachLevel) {
     EXPECT_EQ(names(places(read("{}"))), (std::vector<std::string>{"cpu"}));
-    EXPECT_EQ(names(places(read(R"({"kind": "cuda", "host": {"cpu": "znver4"}})"))), (std::vector<std::string>{"cuda"}));
+    EXPECT_EQ(names(places(read(R"({"kind": "cuda", "host": {"cpu": "znver4"}})"))),
+              (std::vector<std::string>{"cuda"}));
     EXPECT_EQ(places(read("\"nvidia/jetson-nano\"")).at(0).target->host->cpu, "cortex-a57");
     // Several devices of one memory are one place; libraries are none; who hosts only these is one.
     EXPECT_EQ(names(places(read(R"({"devices": {
@@ -262,7 +263,8 @@ TEST(Places, LinksOfRandomClustersAreThoseOfAllMachinesWrittenOut) {
                         << text << a << " " << b;
                 }
             }
-            for (const auto& known : few.link_classes()) counted[{known.link.bandwidth, known.link.latency}] -= known.pairs;
+            for (const auto& known : few.link_classes())
+                counted[{known.link.bandwidth, known.link.latency}] -= known.pairs;
             for (const auto& [figures, left] : counted) EXPECT_EQ(left, 0) << text;
         }
     }

@@ -47,10 +47,18 @@ Both both(const Graph& graph, const SaidCuts& said, double bandwidth, double lat
 
 Graph graph_number(int number, int64_t size) {
     switch (number) {
-        case 0: return graph_of("h = relu(matmul(x, w)); y = matmul(h, v)", {input("x", {size, size}), input("w", {size, 2 * size}), input("v", {2 * size, size})});
-        case 1: return graph_of("s = matmul(x, w); p = softmax(s, axis: 1); y = matmul(p, w)", {input("x", {size, size}), input("w", {size, size})});
-        case 2: return graph_of("h = conv(x, k, pads: [1, 1, 1, 1]); y = relu(conv(h, k, pads: [1, 1, 1, 1]))", {input("x", {2, 16, size, size}), input("k", {16, 16, 3, 3})});
-        default: return graph_of("h = transpose(x, perm: [1, 0]); a = add2(h, x); y = softmax(a, axis: 0)", {input("x", {size, size})});
+    case 0:
+        return graph_of("h = relu(matmul(x, w)); y = matmul(h, v)",
+                        {input("x", {size, size}), input("w", {size, 2 * size}), input("v", {2 * size, size})});
+    case 1:
+        return graph_of("s = matmul(x, w); p = softmax(s, axis: 1); y = matmul(p, w)",
+                        {input("x", {size, size}), input("w", {size, size})});
+    case 2:
+        return graph_of("h = conv(x, k, pads: [1, 1, 1, 1]); y = relu(conv(h, k, pads: [1, 1, 1, 1]))",
+                        {input("x", {2, 16, size, size}), input("k", {16, 16, 3, 3})});
+    default:
+        return graph_of("h = transpose(x, perm: [1, 0]); a = add2(h, x); y = softmax(a, axis: 0)",
+                        {input("x", {size, size})});
     }
 }
 

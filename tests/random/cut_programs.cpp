@@ -34,9 +34,9 @@ constexpr double most_operations = 1e9;  // of the interpreter, some seconds
 bool rounds(const Graph& graph) {
     return std::ranges::any_of(graph.operations, [](const Operation& operation) {
         return operation.body && std::ranges::any_of(operation.body->nodes, [](const Node& node) {
-            const bool adds = node.reducer == Reducer::sum || node.reducer == Reducer::product;
-            return node.kind == Node::Kind::reduce && adds && !is_integer(node.dtype) && !is_bool(node.dtype);
-        });
+                   const bool adds = node.reducer == Reducer::sum || node.reducer == Reducer::product;
+                   return node.kind == Node::Kind::reduce && adds && !is_integer(node.dtype) && !is_bool(node.dtype);
+               });
     });
 }
 
@@ -57,9 +57,7 @@ public:
         const auto count = static_cast<int32_t>(placing::places_of(mesh));
         std::vector<PlaceId> readers = {PlaceId(choices.below(count))};
         if (choices.below(2) == 0) readers = {PlaceId(0), PlaceId(count - 1)};
-        auto made = placing::sharded(prepared->graph, said,
-                                     system_for(count, choices.below(2) * 1e-3),
-                                     readers);
+        auto made = placing::sharded(prepared->graph, said, system_for(count, choices.below(2) * 1e-3), readers);
         if (!made) return render(made.error());
         auto wrong = of_collectives(*made);
         if (wrong.empty()) wrong = interpreted(*prepared, *made, readers, *whole);
@@ -68,8 +66,8 @@ public:
     }
 
     void print_counts() const {
-        fmt::print("{} operations cut along {} axes, {} bit for bit; {} messages, {} bytes\n", operations_, axes_, exactly_,
-                   messages_, bytes_);
+        fmt::print("{} operations cut along {} axes, {} bit for bit; {} messages, {} bytes\n", operations_, axes_,
+                   exactly_, messages_, bytes_);
         for (const auto& [kind, count] : kinds_) fmt::print("{} {}\n", count, kind);
     }
 
@@ -82,12 +80,14 @@ private:
             const auto axes = sharding::axes_of(graph, operation);
             const auto random_axis = [&]() -> std::string {
                 const auto axis = static_cast<size_t>(choices.below(static_cast<int64_t>(axes.size()) + 1));
-                const bool cut = axis < axes.size() && !axes[axis].refusal && std::ranges::count(axes, axes[axis].name, &Axis::name) == 1;
+                const bool cut = axis < axes.size() && !axes[axis].refusal &&
+                                 std::ranges::count(axes, axes[axis].name, &Axis::name) == 1;
                 return cut ? axes[axis].name : "";
             };
             for (size_t d = 0; d < mesh.size(); d++) {
                 const bool stays = choices.below(8) == 0;  // at one place
-                said.cuts.push_back({operation.name, stays ? fmt::format("@{}", choices.below(mesh[d])) : random_axis(), d});
+                said.cuts.push_back(
+                    {operation.name, stays ? fmt::format("@{}", choices.below(mesh[d])) : random_axis(), d});
                 axes_ += !stays && !said.cuts.back().axis.empty();
             }
             if (const std::string axis = choices.below(4) == 0 ? random_axis() : ""; !axis.empty())
@@ -123,7 +123,8 @@ private:
                                    std::memcmp(own.data(), expected.data(), static_cast<size_t>(own.byte_size())) == 0);
                 if (exact && !same)
                     return fmt::format("output {} has other bits, {} {}\n{}", i, fmt::join(mesh_, ", "),
-                                       prepared.graph.tensor(prepared.graph.outputs[i]).name, cuts_text(prepared, made));
+                                       prepared.graph.tensor(prepared.graph.outputs[i]).name,
+                                       cuts_text(prepared, made));
             }
         }
         return exact ? "" : within_bounds(prepared, readers, [&](size_t r, size_t i) {
@@ -138,7 +139,8 @@ private:
         for (const placing::Collective& collective : made.collectives) {
             known += collective.bytes;
             kinds_[placing::name(collective.kind)]++;
-            if (collective.busiest <= 0 || collective.busiest > collective.bytes) return "busiest place: " + text(collective);
+            if (collective.busiest <= 0 || collective.busiest > collective.bytes)
+                return "busiest place: " + text(collective);
             size_t places = 0;
             std::set<PlaceId> distinct;
             for (const auto& group : collective.groups) {
@@ -163,7 +165,8 @@ private:
         if (!bounded) return "";
         for (size_t r = 0; r < readers.size(); r++) {
             for (size_t i = 0; i < prepared.graph.outputs.size(); i++) {
-                const auto compared = compare_bounded(output(r, i), (*bounded)[static_cast<size_t>(prepared.graph.outputs[i])]);
+                const auto compared =
+                    compare_bounded(output(r, i), (*bounded)[static_cast<size_t>(prepared.graph.outputs[i])]);
                 if (!compared.equal) return fmt::format("output {}: {}", i, compared.text());
             }
         }

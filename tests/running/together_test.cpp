@@ -79,9 +79,8 @@ TEST(Together, AProductByItsSum) {
 
 // Two layers on two places, a batch of 8 in four turns: while one place has a part of it, the other has the part before.
 TEST(Together, APipeline) {
-    const Graph graph =
-        graph_of("h = relu(matmul(x, w)); y = softmax(matmul(h, v), axis: 1)",
-                 {input("x", {8, 6}), input("w", {6, 5}), input("v", {5, 7})});
+    const Graph graph = graph_of("h = relu(matmul(x, w)); y = softmax(matmul(h, v), axis: 1)",
+                                 {input("x", {8, 6}), input("w", {6, 5}), input("v", {5, 7})});
     std::vector<sharding::Cut> cuts;
     for (const Operation& operation : graph.operations) {
         const auto axes = sharding::axes_of(graph, operation);

@@ -102,8 +102,10 @@ TEST(ShardConditions, ABodyTooLargeToLookAtIsNotCut) {
     NodeId value = nodes.read(TensorIndex(0), f64, {nodes.variable(n)});
     for (int64_t i = 1; i <= 17; i++) {
         const NodeId moved = nodes.scalar(ScalarOp::add, {nodes.variable(n), whole(i)});
-        const NodeId holds = nodes.scalar(ScalarOp::equal, {nodes.scalar(ScalarOp::modulo, {moved, whole(3)}), whole(1)});
-        value = nodes.select(holds, nodes.scalar(ScalarOp::add, {value, value}), nodes.scalar(ScalarOp::negate, {value}));
+        const NodeId holds =
+            nodes.scalar(ScalarOp::equal, {nodes.scalar(ScalarOp::modulo, {moved, whole(3)}), whole(1)});
+        value =
+            nodes.select(holds, nodes.scalar(ScalarOp::add, {value, value}), nodes.scalar(ScalarOp::negate, {value}));
     }
     body.equations.push_back({0, {n}, {nodes.variable(n)}, value});
     Graph graph;

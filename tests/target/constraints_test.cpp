@@ -241,8 +241,7 @@ TEST(Targets22, RecordsOfClustersAreFoundByTheirMachinesAtAnySpeedOfLinks) {
     EXPECT_FALSE(faster->exact);
     EXPECT_TRUE(faster->beyond.empty());
     EXPECT_EQ(faster->reason, "a record of 'cluster', which 'cluster' satisfies, at other speeds");
-    EXPECT_EQ(records.find("cut of resnet", cluster(8, "1e9"))->beyond,
-              std::vector<std::string>{"$.machines.n.count"});
+    EXPECT_EQ(records.find("cut of resnet", cluster(8, "1e9"))->beyond, std::vector<std::string>{"$.machines.n.count"});
     EXPECT_FALSE(records.find("cut of resnet", read(R"({"machines": {"n": {"target": "aws/c6g", "count": 4}}})")));
 }
 

@@ -331,7 +331,8 @@ Ends make_tcp(int size, std::chrono::milliseconds timeout) {
     return ends;
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, Messages, testing::Values(Kind{"in_process", make_in_process}, Kind{"tcp", make_tcp}),
+INSTANTIATE_TEST_SUITE_P(Transports, Messages,
+                         testing::Values(Kind{"in_process", make_in_process}, Kind{"tcp", make_tcp}),
                          [](const auto& kind) { return kind.param.name; });
 
 }  // namespace

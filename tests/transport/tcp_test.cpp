@@ -127,7 +127,8 @@ TEST(TcpMeeting, RefusesStrangersWhoConnect) {
     std::thread process([&] { first = connect_tcp(hosts, 0, {.meeting = 20s}); });
     std::vector<Descriptor> silent;
     for (int i = 0; i < 100; i++) silent.push_back(connect_there(hosts[0]));
-    const Descriptor browser = connect_there(hosts[0]), pretender = connect_there(hosts[0]), half = connect_there(hosts[0]);
+    const Descriptor browser = connect_there(hosts[0]), pretender = connect_there(hosts[0]),
+                     half = connect_there(hosts[0]);
     EXPECT_EQ(::send(browser.number(), "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL), 18);
     EXPECT_EQ(::send(half.number(), "heddle", 6, MSG_NOSIGNAL), 6);
     say(pretender, Greeting{.size = 7, .from = 6});

@@ -165,8 +165,8 @@ typedef struct heddle_machines heddle_machines;
 
 typedef struct heddle_machines_options {
     size_t size;         /* sizeof(heddle_machines_options) */
-    const char* hosts;   /* a file with an address a line, by rank; NULL: the processes that mpirun or srun has started; without these
-                            this process alone */
+    const char* hosts;   /* a file with an address a line, by rank; NULL: the processes that mpirun or srun has started,
+                            or, without these, this process alone */
     int32_t rank;        /* this process's line of it */
     const char* library; /* a plug-in's file of MPI; NULL: the launcher's own */
     double timeout;      /* seconds without a word of another process; 0: 60 */

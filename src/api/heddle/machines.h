@@ -47,10 +47,12 @@ private:
 
 // From now on Model::run cuts models of the runtime over places: threads of this process, or `machines`. `cuts`: "batch=2",
 // "4"; what they do not say is chosen by cost.
-inline Result<Done> shard(const Runtime& runtime, const std::vector<std::string>& cuts, const Machines* machines = nullptr) {
+inline Result<Done> shard(const Runtime& runtime, const std::vector<std::string>& cuts,
+                          const Machines* machines = nullptr) {
     std::vector<const char*> texts;
     for (const std::string& cut : cuts) texts.push_back(cut.c_str());
-    return detail::call(heddle_runtime_shard, runtime.get(), texts.data(), texts.size(), machines ? machines->get() : nullptr);
+    return detail::call(heddle_runtime_shard, runtime.get(), texts.data(), texts.size(),
+                        machines ? machines->get() : nullptr);
 }
 
 }  // namespace v1

@@ -154,7 +154,8 @@ Result<std::unique_ptr<Transport>> connect(const std::vector<std::string>& argum
     const std::chrono::milliseconds timeout(std::stoi(arguments[2]));
     if (arguments[1] == "mpi") {
         // Pieces so small that some messages are cut.
-        return connect_mpi({.timeout = timeout, .library = arguments[4],
+        return connect_mpi({.timeout = timeout,
+                            .library = arguments[4],
                             .piece_bytes = arguments[3] == "messages" ? 1 << 20 : 1 << 30});
     }
     auto text = read_file(arguments[4], 1 << 20);
@@ -165,8 +166,8 @@ Result<std::unique_ptr<Transport>> connect(const std::vector<std::string>& argum
 }
 
 int report(const std::string& who, const Diagnostics& why) {
-    const std::string text = fmt::format("{}: error {} of {}\n{}", who, why.front().code,
-                                         rank_of(fail(why)), render(why));
+    const std::string text =
+        fmt::format("{}: error {} of {}\n{}", who, why.front().code, rank_of(fail(why)), render(why));
     (void)!::write(1, text.data(), text.size());
     return 1;
 }
@@ -198,6 +199,4 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace
 }  // namespace heddle::transport
 
-int main(int count, char** words) {
-    return heddle::transport::run(std::vector<std::string>(words, words + count));
-}
+int main(int count, char** words) { return heddle::transport::run(std::vector<std::string>(words, words + count)); }
