@@ -99,7 +99,7 @@ Layouts::Step Layouts::simulate(const CutCost& cut, std::span<const LayoutId> be
     Traffic traffic(places_, pieces);
     traffic.apply(cut, before);
     Step step{.sent = traffic.take(), .inner_bytes = std::vector<int64_t>(places_)};
-    step.seconds = placing::seconds(step.sent, bandwidth_, latency_);
+    step.seconds = seconds(step.sent, bandwidth_, latency_);
     for (size_t t = 0; t < before.size(); t++)
         step.after.push_back(
             pieces.all(TensorId(t)).size() == boxes_[before[t]]->size() ? before[t] : number_of(pieces, TensorId(t)));
@@ -118,7 +118,7 @@ Layouts::Step Layouts::gather(LayoutId layout, const TensorType& type, PlaceId r
     traffic.read(TensorId(0), bytes(type.dtype), Box::whole(type.shape), reader);
     step.sent = traffic.take();
     step.sent.rounds = step.sent.bytes > 0;
-    step.seconds = placing::seconds(step.sent, bandwidth_, latency_);
+    step.seconds = seconds(step.sent, bandwidth_, latency_);
     step.after = {number_of(pieces, TensorId(0))};
     return step;
 }

@@ -55,7 +55,7 @@ struct Part {
 
 class Partition {
 public:
-    Partition(const Graph& graph, const placing::Placement& placement) : graph_(graph), placement_(placement) {
+    Partition(const Graph& graph, const Placement& placement) : graph_(graph), placement_(placement) {
         makers_.resize(graph.tensors.size());
         for (size_t o = 0; o < graph.operations.size(); o++) {
             for (TensorId t : graph.operations[o].outputs) makers_[t].push_back(o);
@@ -107,20 +107,20 @@ private:
     }
 
     const Graph& graph_;
-    const placing::Placement& placement_;
+    const Placement& placement_;
     std::vector<std::vector<size_t>> makers_;
     std::vector<int> level_, turn_;  // of operations
 };
 
 class MixedBuilder {
 public:
-    MixedBuilder(std::string name, const Graph& graph, const placing::System& system,
-                 const placing::Placement& placement)
+    MixedBuilder(std::string name, const Graph& graph, const System& system,
+                 const Placement& placement)
         : graph_(graph), system_(system), placement_(placement) {
         function_.name = std::move(name);
         function_.entry = true;
         inputs_.insert(graph.inputs.begin(), graph.inputs.end());
-        for (const placing::Copy& copy : placement.copies) routes_[{copy.tensor, copy.to}] = copy.route.memories;
+        for (const Copy& copy : placement.copies) routes_[{copy.tensor, copy.to}] = copy.route.memories;
     }
 
     Function build() {
@@ -258,8 +258,8 @@ private:
     }
 
     const Graph& graph_;
-    const placing::System& system_;
-    const placing::Placement& placement_;
+    const System& system_;
+    const Placement& placement_;
     Function function_;
     std::set<TensorId> inputs_;
     std::map<std::pair<TensorId, MemoryId>, std::vector<MemoryId>> routes_;
@@ -270,8 +270,8 @@ private:
 
 }  // namespace
 
-Function mixed_function(std::string name, const Graph& graph, const placing::System& system,
-                        const placing::Placement& placement) {
+Function mixed_function(std::string name, const Graph& graph, const System& system,
+                        const Placement& placement) {
     return MixedBuilder(std::move(name), graph, system, placement).build();
 }
 

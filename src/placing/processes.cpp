@@ -29,17 +29,17 @@ OwnSystem system_of_process(const System& whole, int32_t process) {
         own.devices[DeviceId(d)] = DeviceId(own.system->devices.size());
         own.system->devices.push_back(whole.devices[d]);
     }
-    for (placing::Device& device : own.system->devices) {
+    for (Device& device : own.system->devices) {
         if (device.host != no_id) device.host = own.devices.at(device.host);
         for (MemoryId& memory : device.memories) memory = own.memories.at(memory);
     }
-    for (const placing::Link& link : whole.links) {
+    for (const Link& link : whole.links) {
         if (own.memories.contains(link.from) && own.memories.contains(link.to))
             own.system->links.push_back(
                 {own.memories.at(link.from), own.memories.at(link.to), link.bandwidth, link.latency});
     }
     const auto host = std::ranges::find_if(
-        own.system->devices, [](const placing::Device& device) { return placing::runs_host_code(*device.target); });
+        own.system->devices, [](const Device& device) { return runs_host_code(*device.target); });
     if (host != own.system->devices.end()) own.system->host = DeviceId(host - own.system->devices.begin());
     return own;
 }
@@ -48,7 +48,7 @@ class ByProcess {
 public:
     ByProcess(const Function& mixed, const System& system) : mixed_(mixed), system_(system) {
         int32_t count = 0;
-        for (const placing::Device& device : system.devices) count = std::max(count, device.process + 1);
+        for (const Device& device : system.devices) count = std::max(count, device.process + 1);
         for (int32_t p = 0; p < count; p++) own_.push_back(system_of_process(system, p));
         functions_.resize(own_.size());
         for (Function& function : functions_) {

@@ -23,7 +23,7 @@ struct Processes {
 // have in the program, sends behind what makes their values and receives before what first reads theirs: so a receive
 // waits for a step that comes before it in the order of all, and nothing waits in a circle. Parameters and results go to
 // the process of their memory.
-Processes by_process(const Function& mixed, const placing::System& system, std::shared_ptr<const Target> target);
+Processes by_process(const Function& mixed, const System& system, std::shared_ptr<const Target> target);
 
 // An independent check, by running all processes' steps with names for values: each process has what its steps read, and
 // each message is received as it was sent, once, in the order of both. Code modules.broken.

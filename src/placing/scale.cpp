@@ -74,7 +74,7 @@ Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>&
     auto sharded = sharding::shard(own, OperationId(0), boxes);
     if (!sharded) return fail(std::move(sharded.error()));
     const Graph& graph = sharded->graph;
-    const auto work = placing::work_of(graph);
+    const auto work = work_of(graph);
     BoxWork made;
     for (const Tensor& tensor : graph.tensors) made.element_bytes.push_back(bytes(tensor.type.dtype));
     made.stages.resize(sharded->combinations.size() + 1);

@@ -1,22 +1,45 @@
 #include "placing/sharded.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "placing/parts.h"
 
 namespace heddle::placing {
+namespace {
 
-Result<ShardedProgram> sharded(const Graph& graph, const placing::SaidCuts& said, placing::System system,
+// What messages have in place of what the search has reckoned with: less where parts of results are never read.
+Result<void> count_bytes(ShardedProgram& program) {
+    Cutting& cutting = program.cutting;
+    const int64_t modelled = std::exchange(cutting.bytes, 0);
+    std::ranges::fill(cutting.out, 0);
+    std::ranges::fill(cutting.in, 0);
+    for (const Message& message : program.messages) {
+        cutting.bytes += message.bytes;
+        cutting.out[static_cast<size_t>(message.from)] += message.bytes;
+        cutting.in[static_cast<size_t>(message.to)] += message.bytes;
+    }
+    if (cutting.bytes <= modelled) return {};
+    return fail({.code = "placing.broken",
+                 .summary = "messages have other bytes than the model of their costs",
+                 .expected = fmt::format("at most {} bytes", modelled),
+                 .found = fmt::format("{} bytes", cutting.bytes),
+                 .remedy = "report it: it is a mistake of the compiler"});
+}
+
+}  // namespace
+
+Result<ShardedProgram> sharded(const Graph& graph, const SaidCuts& said, System system,
                                const std::vector<sharding::PlaceId>& readers) {
-    ShardedProgram program{.system = std::make_shared<const placing::System>(std::move(system))};
-    auto cutting = placing::choose_cuts(graph, said, *program.system, readers);
+    ShardedProgram program{.system = std::make_shared<const System>(std::move(system))};
+    auto cutting = choose_cuts(graph, said, *program.system, readers);
     if (!cutting) return fail(std::move(cutting.error()));
     program.cutting = std::move(*cutting);
     const auto placed = sharding::place(graph, program.cutting.cuts, readers);
     if (!placed) return fail(placed.error());
-    const auto placement = placing::placement_of(*placed, *program.system, readers);
+    const auto placement = placement_of(*placed, *program.system, readers);
     const Function mixed = mixed_function("main", placed->graph, *program.system, placement);
     const auto target = program.system->devices.front().target;
     Processes made = by_process(mixed, *program.system, target);
@@ -29,24 +52,7 @@ Result<ShardedProgram> sharded(const Graph& graph, const placing::SaidCuts& said
         program.processes.push_back(std::move(*own));
     }
     if (auto sound = verify_messages(program.processes); !sound) return fail(std::move(sound.error()));
-    // Less where parts of results are never read.
-    const int64_t modelled = program.cutting.bytes;
-    placing::Cutting& cutting_made = program.cutting;
-    cutting_made.bytes = 0;
-    std::ranges::fill(cutting_made.out, 0);
-    std::ranges::fill(cutting_made.in, 0);
-    for (const Message& message : program.messages) {
-        cutting_made.bytes += message.bytes;
-        cutting_made.out[static_cast<size_t>(message.from)] += message.bytes;
-        cutting_made.in[static_cast<size_t>(message.to)] += message.bytes;
-    }
-    if (program.cutting.bytes > modelled) {
-        return fail({.code = "placing.broken",
-                     .summary = "messages have other bytes than the model of their costs",
-                     .expected = fmt::format("at most {} bytes", modelled),
-                     .found = fmt::format("{} bytes", program.cutting.bytes),
-                     .remedy = "report it: it is a mistake of the compiler"});
-    }
+    if (auto fine = count_bytes(program); !fine) return fail(std::move(fine.error()));
     return program;
 }
 

@@ -8,16 +8,16 @@
 namespace heddle::placing {
 
 struct ShardedProgram {
-    std::shared_ptr<const placing::System> system;
-    placing::Cutting cutting;
+    std::shared_ptr<const System> system;
+    Cutting cutting;
     std::vector<Module> processes;  // split, one a place
     std::vector<Message> messages;
     std::vector<Collective> collectives;  // the same bytes, as what they are together
 };
 
 // Each of `readers` gets all outputs; every process takes all inputs. Checked by verify and verify_messages, and that the
-// messages' bytes are the model's. Codes: those of placing::choose_cuts and sharding::place.
-Result<ShardedProgram> sharded(const Graph& graph, const placing::SaidCuts& said, placing::System system,
+// messages' bytes are the model's. Codes: those of choose_cuts and sharding::place.
+Result<ShardedProgram> sharded(const Graph& graph, const SaidCuts& said, System system,
                                const std::vector<sharding::PlaceId>& readers);
 
 }  // namespace heddle::placing

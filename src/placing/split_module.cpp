@@ -104,7 +104,7 @@ private:
     }
 
     const Module& source_;
-    const placing::System& system_;
+    const System& system_;
     Module module_;
     Diagnostics problems_;
     std::map<std::pair<FunctionId, DeviceId>, FunctionId> copies_;
