@@ -63,6 +63,7 @@ public:
         level_.assign(graph.operations.size(), 0);
         turn_ = placement.turns;
         turn_.resize(graph.operations.size(), 0);
+        find_receivers();
         while (raise()) {
         }
     }
@@ -84,6 +85,23 @@ public:
     }
 
 private:
+    // What reads something of another process, or writes a tensor with what does, begins a part: what is before it there need
+    // not wait, and others need not wait for both. (Else two places, of which one once waits for the other, would go on in
+    // turn: each in parts of two layers, of which the second is what the other waits for.)
+    void find_receivers() {
+        receives_.assign(graph_.operations.size(), false);
+        if (placement_.others.empty()) return;  // one process waits for each launch and copy
+        for (size_t o = 0; o < receives_.size(); o++)
+            for (TensorId t : graph_.operations[o].inputs)
+                for (size_t maker : makers_[t])
+                    if (placement_.operations[maker] != placement_.operations[o]) receives_[o] = true;
+        for (const std::vector<size_t>& makers : makers_) {
+            const bool any = std::ranges::any_of(makers, [&](size_t maker) { return receives_[maker]; });
+            for (size_t maker : makers)
+                if (any) receives_[maker] = true;
+        }
+    }
+
     // Operations that write one tensor are of one level: none of them reads what follows from it.
     bool raise() {
         bool raised = false;
@@ -96,7 +114,7 @@ private:
         for (size_t o = 0; o < level_.size(); o++) {
             for (TensorId t : graph_.operations[o].inputs) {
                 for (size_t maker : makers_[t])
-                    at_least(o, level_[maker] + (placement_.operations[maker] != placement_.operations[o]),
+                    at_least(o, level_[maker] + (receives_[o] || placement_.operations[maker] != placement_.operations[o]),
                              turn_[maker]);
             }
             for (TensorId t : graph_.operations[o].outputs) {
@@ -110,6 +128,7 @@ private:
     const Placement& placement_;
     std::vector<std::vector<size_t>> makers_;
     std::vector<int> level_, turn_;  // of operations
+    std::vector<bool> receives_;
 };
 
 class MixedBuilder {
