@@ -114,7 +114,8 @@ private:
         for (size_t o = 0; o < level_.size(); o++) {
             for (TensorId t : graph_.operations[o].inputs) {
                 for (size_t maker : makers_[t])
-                    at_least(o, level_[maker] + (receives_[o] || placement_.operations[maker] != placement_.operations[o]),
+                    at_least(o,
+                             level_[maker] + (receives_[o] || placement_.operations[maker] != placement_.operations[o]),
                              turn_[maker]);
             }
             for (TensorId t : graph_.operations[o].outputs) {
@@ -133,8 +134,7 @@ private:
 
 class MixedBuilder {
 public:
-    MixedBuilder(std::string name, const Graph& graph, const System& system,
-                 const Placement& placement)
+    MixedBuilder(std::string name, const Graph& graph, const System& system, const Placement& placement)
         : graph_(graph), system_(system), placement_(placement) {
         function_.name = std::move(name);
         function_.entry = true;
@@ -289,8 +289,7 @@ private:
 
 }  // namespace
 
-Function mixed_function(std::string name, const Graph& graph, const System& system,
-                        const Placement& placement) {
+Function mixed_function(std::string name, const Graph& graph, const System& system, const Placement& placement) {
     return MixedBuilder(std::move(name), graph, system, placement).build();
 }
 
