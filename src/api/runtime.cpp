@@ -104,7 +104,6 @@ Result<std::shared_ptr<Runtime>> Runtime::make(const heddle_runtime_options& opt
 }
 
 void Runtime::shard(placing::SaidCuts said, std::shared_ptr<transport::Transport> transport) {
-    if (said.mesh.empty() && transport) said.mesh = {transport->size()};
     const std::lock_guard lock(engine_->running);
     engine_->places = running::make_places({.said = std::move(said),
                                             .transport = std::move(transport),

@@ -377,14 +377,6 @@ Result<void> run_compiled(const RunOptions& options, const Library& library, con
     return {};
 }
 
-// What processes that run one program must agree in, beside the graph.
-std::string what_runs(const RunOptions& options, const Library& library) {
-    const auto folder = usable_folder(options.cache);
-    const auto model =
-        options.call.empty() && folder ? inference::digest_of_file(options.model, *folder) : std::nullopt;
-    return fmt::format("{} {} {}", options.call, model.value_or(""), inference::digest_of(library));
-}
-
 Result<Source> load_with_feeds(const RunOptions& options, const Library& library, const Given& given,
                                Progress& progress, Measured& measured, std::vector<TensorData>& feeds) {
     const auto begin = Clock::now();
@@ -448,11 +440,11 @@ Result<void> run_on_places(const RunOptions& options, const Library& library, co
         if (transport) transport->fail(why);
         return fail(std::move(why));
     };
+    auto places = places_for(options, transport);
+    if (!places) return failed(std::move(places.error()));
     std::vector<TensorData> feeds;
     auto source = load_with_feeds(options, library, given, progress, measured, feeds);
     if (!source && may_be_staged(options) && inference::needs_stages(source.error())) {
-        auto places = places_of(options, transport);
-        if (!places) return failed(std::move(places.error()));
         const auto engine = open_engine(options.threads, options.cache);
         engine->places = running::make_places(std::move(*places));
         auto run = run_in_stages(options, library, given, engine, progress, measured);
@@ -460,8 +452,8 @@ Result<void> run_on_places(const RunOptions& options, const Library& library, co
     }
     if (!source) return failed(std::move(source.error()));
     const Graph graph = prune(source->graph);
-    auto run = run_sharded(graph, feeds, options, transport, what_runs(options, library));
-    if (!run) return fail(std::move(run.error()));
+    auto run = run_sharded(graph, feeds, options, *places);
+    if (!run) return failed(std::move(run.error()));
     measured.outputs = std::move(run->outputs);
     measured.compile_ms = run->compile_ms;
     measured.shards = shards_json(graph, *run);

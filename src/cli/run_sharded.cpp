@@ -12,27 +12,7 @@
 #include "transport/mpi.h"
 
 namespace heddle::cli {
-namespace {
-
 using Json = nlohmann::ordered_json;
-
-// Place by place, as the texts of cuts say; without them all places in a row.
-Result<placing::SaidCuts> cuts_of(const ShardOptions& options, int processes) {
-    auto said = placing::parse_cuts(options.shards);
-    if (!said) return said;
-    if (said->mesh.empty()) said->mesh = {processes};
-    const int64_t places = placing::places_of(said->mesh);
-    if (processes > 0 && places != processes) {
-        return fail({.code = "cli.shard_places",
-                     .summary = "a program is cut for another number of places than there are processes",
-                     .expected = fmt::format("{} places", processes),
-                     .found = fmt::format("{} places, by {}", places, fmt::join(options.shards, " ")),
-                     .remedy = "start as many processes as there are places, or cut into as many parts"});
-    }
-    return said;
-}
-
-}  // namespace
 
 bool runs_sharded(const RunOptions& options) {
     return !options.shard.shards.empty() || !options.shard.hosts.empty() || !options.shard.machines.empty() ||
@@ -48,39 +28,25 @@ Result<std::shared_ptr<transport::Transport>> connect(const ShardOptions& option
                                .timeout = options.timeout});
 }
 
-Result<running::PlacesOptions> places_of(const RunOptions& options, std::shared_ptr<transport::Transport> transport) {
-    auto said = cuts_of(options.shard, transport ? transport->size() : 0);
+Result<running::PlacesOptions> places_for(const RunOptions& options, std::shared_ptr<transport::Transport> transport) {
+    auto said = placing::parse_cuts(options.shard.shards);
     if (!said) return fail(std::move(said.error()));
     return running::PlacesOptions{std::move(*said), std::move(transport), options.threads, usable_folder(options.cache),
                                   this_machine()};
 }
 
 Result<ShardedRun> run_sharded(const Graph& graph, const std::vector<TensorData>& feeds, const RunOptions& options,
-                               std::shared_ptr<transport::Transport> transport, const std::string& what) {
+                               const running::PlacesOptions& places) {
     using Clock = std::chrono::steady_clock;
-    ShardedRun run;
     auto begin = Clock::now();
-    const auto made = [&]() -> Result<std::shared_ptr<running::Together>> {
-        const auto places = places_of(options, transport);
-        if (!places) return fail(places.error());
-        auto program = running::program_for(graph, *places, {sharding::PlaceId(0)});
-        if (!program) return fail(std::move(program.error()));
-        auto processes = std::move(program->processes);
-        run.program = std::move(*program);
-        return transport
-                   ? running::Together::join(std::move(processes), transport, what, places->threads, places->folder)
-                   : running::Together::load(std::move(processes), places->threads, places->folder);
-    };
-    auto together = made();
-    if (!together) {
-        if (transport) transport->fail(together.error());
-        return fail(std::move(together.error()));
-    }
-    run.rank = transport ? transport->rank() : 0;
+    auto started = running::start(graph, places, {sharding::PlaceId(0)});
+    if (!started) return fail(std::move(started.error()));
+    ShardedRun run{.program = std::move(started->program)};
+    run.rank = places.transport ? places.transport->rank() : 0;
     run.compile_ms = milliseconds_since(begin);
     for (int64_t i = 0; i < options.repeat; i++) {
         begin = Clock::now();
-        auto results = (*together)->run(feeds, &run.reports);
+        auto results = started->together->run(feeds, &run.reports);
         if (!results) return fail(std::move(results.error()));
         run.run_ms.push_back(milliseconds_since(begin));
         run.outputs = std::move(results->front());

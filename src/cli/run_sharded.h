@@ -20,8 +20,8 @@ bool runs_sharded(const RunOptions& options);
 // places are threads of this process. Codes: those of transport::connect.
 Result<std::shared_ptr<transport::Transport>> connect(const ShardOptions& options);
 
-// The mesh that the options say, or all processes in a row. Codes: those of parse_cuts, cli.shard_places.
-Result<running::PlacesOptions> places_of(const RunOptions& options, std::shared_ptr<transport::Transport> transport);
+// What the options say of places. Codes: those of parse_cuts.
+Result<running::PlacesOptions> places_for(const RunOptions& options, std::shared_ptr<transport::Transport> transport);
 
 struct ShardedRun {
     placing::ShardedProgram program;  // without the processes
@@ -32,10 +32,9 @@ struct ShardedRun {
     std::vector<running::RunReport> reports;  // of the last run, by process that runs here
 };
 
-// Cuts, loads and runs the graph, as often as the options say. `what` is what all processes must agree in: the model's
-// digest. Codes: those of placing::sharded, Together.
+// Cuts, loads and runs the graph, as often as the options say. Codes: those of running::start and Together::run.
 Result<ShardedRun> run_sharded(const Graph& graph, const std::vector<TensorData>& feeds, const RunOptions& options,
-                               std::shared_ptr<transport::Transport> transport, const std::string& what);
+                               const running::PlacesOptions& places);
 
 // {mesh, cuts, places: [{sends, receives}], modelled: ..., run: ...}
 nlohmann::ordered_json shards_json(const Graph& graph, const ShardedRun& run);

@@ -9,7 +9,7 @@ namespace heddle::placing {
 using sharding::PlaceId;
 using sharding::Touched;
 
-int64_t places_of(const Mesh& mesh) {
+int64_t place_count(const Mesh& mesh) {
     int64_t places = 1;
     for (int64_t count : mesh) places *= count;
     return places;
@@ -44,7 +44,7 @@ Result<sharding::Cut> cut_by(const Operation& operation, const std::vector<shard
     sharding::Cut made{.boxes = std::move(*boxes), .places = {}};
     made.places.resize(made.boxes.size());
     if (turns.axis >= 0) made.turns.resize(made.boxes.size());
-    for (int64_t number = 0; number < places_of(counts); number++) {
+    for (int64_t number = 0; number < place_count(counts); number++) {
         const std::vector<int64_t> at = coordinates_of(number, counts);
         // The part of each axis that these coordinates say, then the box of these parts.
         std::vector<int64_t> part(axes.size(), 0);

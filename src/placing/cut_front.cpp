@@ -50,7 +50,7 @@ public:
     // Time alone; then also bytes and memory, as dear as `count` scales say; what the seed draws comes last.
     std::vector<CutWeights> weightings(int count, uint64_t seed) const {
         std::vector<CutWeights> list = {{}};
-        if (places_of(mesh_) == 1) return list;
+        if (place_count(mesh_) == 1) return list;
         double constants = 1;
         for (const Tensor& tensor : graph_.tensors)
             if (tensor.constant && tensor.producer == no_id) constants += static_cast<double>(tensor.type.byte_size());
@@ -121,7 +121,7 @@ Result<std::vector<FrontPoint>> search_front(const Graph& graph, const Machines&
     for (const Mesh& mesh : meshes_of(machines.places)) {
         if (!searches.empty() && options.effort.stop()) break;
         auto& own = searches.emplace_back(
-            std::make_unique<MeshSearch>(graph, kinds, mesh, machines.system_of(places_of(mesh)), readers));
+            std::make_unique<MeshSearch>(graph, kinds, mesh, machines.system_of(place_count(mesh)), readers));
         if (auto made = own->prepare(options.pool); !made) return fail(std::move(made.error()));
     }
     std::mutex mutex;

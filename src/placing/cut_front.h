@@ -22,7 +22,7 @@ struct FrontPoint {
     CutCosts costs;
     bool is_least = false;                       // over this mesh nothing takes less time, by the model
     std::vector<std::vector<std::string>> axes;  // by OperationId and dimension of the mesh; empty: none
-    int64_t places() const { return places_of(mesh); }
+    int64_t places() const { return place_count(mesh); }
 };
 
 // Whether it is no worse in anything, within a thousandth.

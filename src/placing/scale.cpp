@@ -216,7 +216,7 @@ public:
             costs_.peak_bytes = std::max(costs_.peak_bytes, peak);
             costs_.most_bytes = std::max(costs_.most_bytes, place.received);
         }
-        costs_.most_bytes = std::max(costs_.most_bytes, costs_.bytes / places_of(mesh_));
+        costs_.most_bytes = std::max(costs_.most_bytes, costs_.bytes / place_count(mesh_));
         gather();
         return costs_;
     }
@@ -419,7 +419,7 @@ private:
         if (most.received > 0)
             costs_.send_seconds +=
                 links_.latency * most.rounds +
-                static_cast<double>(std::max(most.received, all / places_of(mesh_))) / links_.bandwidth;
+                static_cast<double>(std::max(most.received, all / place_count(mesh_))) / links_.bandwidth;
         return {};
     }
 

@@ -23,7 +23,6 @@ Machines connected(const std::string& hosts, int rank, const std::string& librar
 std::shared_ptr<inference::Places> places_of(const std::vector<std::string>& cuts, const Machines* machines,
                                              int threads) {
     auto said = value_or_raise(placing::parse_cuts(cuts));
-    if (machines && said.mesh.empty()) said.mesh = {machines->transport->size()};
     return running::make_places({.said = std::move(said),
                                  .transport = machines ? machines->transport : nullptr,
                                  .threads = threads,

@@ -50,6 +50,7 @@ Result<std::shared_ptr<Program>> Program::load(placing::Module module, const Inv
     for (const placing::Memory& memory : program->system().memories)
         program->memories_.push_back(std::make_shared<ScopeMemory>(memory.bytes));
     program->only_ = only_memory(program->module_, program->entry());
+    program->find_last_uses();
     if (auto done = program->compile(inventory, *binding); !done) return fail(std::move(done.error()));
     return program;
 }
@@ -145,18 +146,56 @@ Result<void> Program::check_arguments(const std::vector<DeviceTensor>& arguments
     return {};
 }
 
+// By function and step: what no later step and no result needs; also what nothing reads.
+void Program::find_last_uses() {
+    for (const Function& function : module_.functions) {
+        std::vector<int64_t> last(function.values.size(), -1);
+        for (size_t s = 0; s < function.steps.size(); s++) {
+            for (const auto* values : {&function.steps[s].inputs, &function.steps[s].outputs})
+                for (ValueId v : *values) last[v] = static_cast<int64_t>(s);
+        }
+        for (ValueId v : function.results) last[v] = -1;
+        auto& own = last_read_.emplace_back(function.steps.size());
+        for (size_t v = 0; v < last.size(); v++)
+            if (last[v] >= 0) own[static_cast<size_t>(last[v])].emplace_back(v);
+    }
+}
+
+namespace {
+
+transport::Sent sent_by(const transport::Transport& transport) {
+    transport::Sent all;
+    for (const transport::Sent& one : transport.sent()) {
+        all.messages += one.messages;
+        all.bytes += one.bytes;
+    }
+    return all;
+}
+
+}  // namespace
+
 Result<std::vector<DeviceTensor>> Program::run(const std::vector<DeviceTensor>& arguments, RunReport* report,
                                                transport::Transport* transport) {
+    const bool counts = report && transport;
+    const transport::Sent before = counts ? sent_by(*transport) : transport::Sent();
+    auto results = run_entry(arguments, report, transport);
+    if (!results && transport) transport->fail(results.error());
+    if (counts) {
+        const transport::Sent after = sent_by(*transport);
+        report->messages += after.messages - before.messages;
+        report->sent_bytes += after.bytes - before.bytes;
+    }
+    return results;
+}
+
+Result<std::vector<DeviceTensor>> Program::run_entry(const std::vector<DeviceTensor>& arguments, RunReport* report,
+                                                     transport::Transport* transport) {
     MemoryId taken = no_id;
     if (auto fine = check_arguments(arguments, taken); !fine) return fail(std::move(fine.error()));
     Values values;
     for (const DeviceTensor& argument : arguments) values.push_back(argument.data);
-    RunReport ignored;
-    auto results = run_function(entry_, std::move(values), taken, report ? report : &ignored, transport);
-    if (!results) {
-        if (transport) transport->fail(results.error());
-        return fail(std::move(results.error()));
-    }
+    auto results = run_function(entry_, std::move(values), taken, report, transport);
+    if (!results) return fail(std::move(results.error()));
     std::vector<DeviceTensor> list;
     for (size_t i = 0; i < results->size(); i++) {
         const MemoryId own = entry().value(entry().results[i]).memory;
@@ -168,7 +207,7 @@ Result<std::vector<DeviceTensor>> Program::run(const std::vector<DeviceTensor>& 
 // One call of a function: its values, as long as a later step needs them.
 class Program::Frame {
 public:
-    Frame(Program& program, FunctionId id, MemoryId taken, RunReport& report, transport::Transport* transport)
+    Frame(Program& program, FunctionId id, MemoryId taken, RunReport* report, transport::Transport* transport)
         : program_(program),
           id_(id),
           function_(program.module_.function(id)),
@@ -182,17 +221,10 @@ public:
             if (const auto& constant = function_.values[v].constant) values_[v] = *constant;
         }
         for (size_t i = 0; i < arguments.size(); i++) values_[function_.parameters[i]] = std::move(arguments[i]);
-        find_last_uses();
         for (size_t s = 0; s < function_.steps.size(); s++) {
             if (auto ready = expect_ahead(s); !ready) return fail(std::move(ready.error()));
-            const auto begin = std::chrono::steady_clock::now();
-            const size_t line = report_.lines.size();
-            if (auto done = step(s); !done) return fail(std::move(done.error()));
-            const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-            if (report_.lines.size() > line) report_.lines[line].seconds = time.count();
-            for (size_t v = 0; v < values_.size(); v++) {
-                if (last_use_[v] == static_cast<int64_t>(s)) values_[v] = TensorData();
-            }
+            if (auto done = report_ ? reported_step(s) : step(s); !done) return fail(std::move(done.error()));
+            for (ValueId v : program_.last_read_[id_][s]) values_[v] = TensorData();
         }
         if (!sent_.empty()) {
             if (auto done = transport_->finish(); !done) return fail(std::move(done.error()));
@@ -203,14 +235,55 @@ public:
     }
 
 private:
-    void find_last_uses() {
-        last_use_.assign(values_.size(), -1);
-        for (size_t s = 0; s < function_.steps.size(); s++) {
-            for (ValueId v : function_.steps[s].inputs) last_use_[v] = static_cast<int64_t>(s);
-            // What nothing reads goes at once.
-            for (ValueId v : function_.steps[s].outputs) last_use_[v] = static_cast<int64_t>(s);
+    Result<void> reported_step(size_t s) {
+        const auto begin = std::chrono::steady_clock::now();
+        const size_t line = report_->lines.size();
+        count(s);
+        report_->lines.push_back(line_of(function_.steps[s]));
+        auto done = step(s);
+        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+        report_->lines[line].seconds = time.count();
+        return done;
+    }
+
+    // But for messages, which the transport counts.
+    void count(size_t s) {
+        const Step& step = function_.steps[s];
+        if (step.kind == Step::Kind::call) report_->launches += is_launch(program_.module_.function(step.callee));
+        if (step.kind == Step::Kind::copy) {
+            report_->copies++;
+            report_->copied_bytes += bytes_of(step.inputs);
         }
-        for (ValueId v : function_.results) last_use_[v] = -1;
+        if (step.kind != Step::Kind::compute) return;
+        if (const plan::Plan* plan = program_.compiled_.at({id_, s})->plan())
+            report_->kernel_launches += plan->launches() + plan->layout_launches();
+    }
+
+    int64_t bytes_of(const std::vector<ValueId>& values) const {
+        int64_t bytes = 0;
+        for (ValueId v : values) bytes += function_.value(v).type.byte_size();
+        return bytes;
+    }
+
+    RunReport::Line line_of(const Step& step) const {
+        switch (step.kind) {
+        case Step::Kind::compute: return {"compute " + function_.name};
+        case Step::Kind::call: {
+            const Function& callee = program_.module_.function(step.callee);
+            return {fmt::format("{} {}", is_launch(callee) ? "launch" : "call", callee.name)};
+        }
+        case Step::Kind::copy: {
+            const std::string to = program_.system().memory(step.route.back()).text();
+            return {fmt::format("copy {} to {}", function_.value(step.inputs[0]).name, to), 0, bytes_of(step.inputs)};
+        }
+        case Step::Kind::send: return {fmt::format("send to process {}", step.process), 0, bytes_of(step.inputs)};
+        case Step::Kind::receive: return {fmt::format("receive from process {}", step.process)};
+        }
+        return {};
+    }
+
+    bool is_launch(const Function& callee) const {
+        return function_.side == Function::Side::host && callee.side == Function::Side::device;
     }
 
     Result<void> step(size_t s) {
@@ -249,28 +322,21 @@ private:
     }
 
     Result<void> compute(size_t s, const Step& step) {
-        report_.lines.push_back({"compute " + function_.name});
         auto made = made_for(step);
         if (!made) return fail(std::move(made.error()));
         Values outputs = std::move(*made);
         const CompiledFunction& compiled = *program_.compiled_.at({id_, s});
-        if (const plan::Plan* plan = compiled.plan())
-            report_.kernel_launches += plan->launches() + plan->layout_launches();
         auto done = compiled.run(inputs_of(step), outputs);
         for (size_t i = 0; i < outputs.size(); i++) values_[step.outputs[i]] = std::move(outputs[i]);
         return done;
     }
 
     Result<void> call(const Step& step) {
-        const Function& callee = program_.module_.function(step.callee);
-        const bool launch = function_.side == Function::Side::host && callee.side == Function::Side::device;
-        report_.lines.push_back({fmt::format("{} {}", launch ? "launch" : "call", callee.name)});
-        report_.launches += launch;
         // Inside of it, values lie where the caller's do: they may be of another scope than the device's first.
         MemoryId memory = taken_;
         for (ValueId v : step.inputs) memory = memory == no_id ? memory_of(v) : memory;
         for (ValueId v : step.outputs) memory = memory == no_id ? memory_of(v) : memory;
-        auto results = program_.run_function(step.callee, inputs_of(step), memory, &report_, transport_);
+        auto results = program_.run_function(step.callee, inputs_of(step), memory, report_, transport_);
         if (!results) return fail(std::move(results.error()));
         for (size_t i = 0; i < results->size(); i++) values_[step.outputs[i]] = std::move((*results)[i]);
         return {};
@@ -279,16 +345,11 @@ private:
     // From memory to memory, as far as the route goes.
     Result<void> copy(const Step& step) {
         TensorData data = values_[step.inputs[0]];
-        const std::string to = program_.system().memory(step.route.back()).text();
-        report_.lines.push_back(
-            {fmt::format("copy {} to {}", function_.value(step.inputs[0]).name, to), 0, data.byte_size()});
         for (size_t i = 1; i < step.route.size(); i++) {
             auto there = program_.copied(data, step.route[i]);
             if (!there) return fail(std::move(there.error()));
             data = std::move(*there);
         }
-        report_.copies++;
-        report_.copied_bytes += data.byte_size();
         values_[step.outputs[0]] = std::move(data);
         return {};
     }
@@ -323,16 +384,10 @@ private:
 
     Result<void> send(const Step& step) {
         for (ValueId v : step.inputs) sent_.push_back(values_[v]);  // it stays until all of it has left
-        int64_t bytes = 0;
-        for (const auto& part : parts(step.inputs)) bytes += static_cast<int64_t>(part.size());
-        report_.lines.push_back({fmt::format("send to process {}", step.process), 0, bytes});
-        report_.messages++;
-        report_.sent_bytes += bytes;
-        return transport_->send(step.process, parts_);
+        return transport_->send(step.process, parts(step.inputs));
     }
 
     Result<void> receive(const Step& step) {
-        report_.lines.push_back({fmt::format("receive from process {}", step.process)});
         return transport_->await(step.process);
     }
 
@@ -340,9 +395,8 @@ private:
     const FunctionId id_;
     const Function& function_;
     const MemoryId taken_;
-    RunReport& report_;
+    RunReport* const report_;  // null: nobody asks
     Values values_;
-    std::vector<int64_t> last_use_;          // by value: a step; below zero: it stays
     transport::Transport* const transport_;  // null: there is one process
     size_t expected_ = 0;                    // receives before this step have memory
     Values sent_;
@@ -351,7 +405,7 @@ private:
 
 Result<Program::Values> Program::run_function(FunctionId function, Values arguments, MemoryId taken, RunReport* report,
                                               transport::Transport* transport) {
-    return Frame(*this, function, taken, *report, transport).run(std::move(arguments));
+    return Frame(*this, function, taken, report, transport).run(std::move(arguments));
 }
 
 }  // namespace heddle::running

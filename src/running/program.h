@@ -69,6 +69,9 @@ private:
     Result<void> check_arguments(const std::vector<DeviceTensor>& arguments, placing::MemoryId& taken) const;
     Result<Values> run_function(placing::FunctionId function, Values arguments, placing::MemoryId taken,
                                 RunReport* report, transport::Transport* transport);
+    void find_last_uses();
+    Result<std::vector<DeviceTensor>> run_entry(const std::vector<DeviceTensor>& arguments, RunReport* report,
+                                                transport::Transport* transport);
     Result<TensorData> allocate(const TensorType& type, placing::MemoryId memory);
     Result<TensorData> copied(const TensorData& data, placing::MemoryId memory);
 
@@ -76,6 +79,7 @@ private:
     placing::FunctionId entry_ = no_id;
     placing::MemoryId only_ = no_id;  // in which all values lie, if they do
     std::map<std::pair<placing::FunctionId, size_t>, std::shared_ptr<const CompiledFunction>> compiled_;  // by step
+    std::vector<std::vector<std::vector<placing::ValueId>>> last_read_;  // by function and step: values that go then
     std::vector<std::shared_ptr<ScopeMemory>> memories_;
 };
 

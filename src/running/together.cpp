@@ -1,6 +1,8 @@
 #include "running/together.h"
 
 #include <algorithm>
+#include <map>
+#include <span>
 #include <thread>
 
 #include <fmt/format.h>
@@ -18,13 +20,27 @@ std::vector<std::shared_ptr<transport::Transport>> ends_in_memory(size_t count, 
     return ends;
 }
 
-Result<void> check_size(const transport::Transport& transport, size_t processes) {
-    if (static_cast<size_t>(transport.size()) == processes) return {};
-    return fail({.code = "transport.size",
-                 .summary = "a program is cut for another number of processes than run it",
-                 .expected = fmt::format("{} processes", processes),
-                 .found = fmt::format("{} processes", transport.size()),
-                 .remedy = "start as many processes as the cut has places"});
+// Of all that processes compute and send: bodies, sizes, constants.
+std::string digest_of(const std::vector<placing::Module>& processes) {
+    std::string text;
+    std::map<const std::byte*, std::string> constants;  // parts share them
+    for (const placing::Module& module : processes) {
+        text += placing::print(module);
+        for (const placing::Function& function : module.functions) {
+            for (const placing::Step& step : function.steps) {
+                if (!step.graph) continue;
+                text += print(*step.graph);
+                for (const Tensor& tensor : step.graph->tensors) {
+                    if (!tensor.constant) continue;
+                    auto [known, fresh] = constants.try_emplace(tensor.constant->data());
+                    const std::span bytes(tensor.constant->data(), static_cast<size_t>(tensor.constant->byte_size()));
+                    if (fresh) known->second = cache::digest(bytes, tensor.constant->lender());
+                    text += known->second;
+                }
+            }
+        }
+    }
+    return cache::digest(text);
 }
 
 }  // namespace
@@ -47,27 +63,18 @@ Result<std::shared_ptr<Together>> Together::load(std::vector<placing::Module> pr
 }
 
 Result<std::shared_ptr<Together>> Together::join(std::vector<placing::Module> processes,
-                                                 std::shared_ptr<transport::Transport> transport,
-                                                 const std::string& what, int threads,
+                                                 std::shared_ptr<transport::Transport> transport, int threads,
                                                  std::shared_ptr<cache::Folder> folder) {
-    const auto join = [&]() -> Result<std::shared_ptr<Together>> {
-        if (auto fits = check_size(*transport, processes.size()); !fits) return fail(std::move(fits.error()));
-        std::string text = what;
-        for (const placing::Module& module : processes) text += placing::print(module);
-        const std::string digest = cache::digest(text);
-        if (auto same = transport::agree(*transport, "program", std::as_bytes(std::span(digest))); !same)
-            return fail(std::move(same.error()));
-        auto program = Program::load(std::move(processes[static_cast<size_t>(transport->rank())]),
-                                     inventory_of_this_machine(threads, std::move(folder)));
-        if (!program) return fail(std::move(program.error()));
-        auto together = std::make_shared<Together>();
-        together->programs_.push_back(std::move(*program));
-        together->ends_.push_back(transport);
-        return together;
-    };
-    auto joined = join();
-    if (!joined) transport->fail(joined.error());
-    return joined;
+    const std::string digest = digest_of(processes);
+    if (auto same = transport::agree(*transport, "program", std::as_bytes(std::span(digest))); !same)
+        return fail(std::move(same.error()));
+    auto program = Program::load(std::move(processes[static_cast<size_t>(transport->rank())]),
+                                 inventory_of_this_machine(threads, std::move(folder)));
+    if (!program) return fail(std::move(program.error()));
+    auto together = std::make_shared<Together>();
+    together->programs_.push_back(std::move(*program));
+    together->ends_.push_back(std::move(transport));
+    return together;
 }
 
 Result<std::vector<std::vector<TensorData>>> Together::run(const std::vector<TensorData>& inputs,

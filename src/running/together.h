@@ -17,12 +17,10 @@ public:
     static Result<std::shared_ptr<Together>> load(std::vector<placing::Module> processes, int threads,
                                                   std::shared_ptr<cache::Folder> folder,
                                                   std::chrono::milliseconds timeout = std::chrono::minutes(5));
-    // The transport's rank is the process; the others' modules are dropped. `what` is what all must agree in, beside the
-    // modules: a model's digest. Codes: those of Program::load, of transport::agree; transport.size (there are more or
-    // fewer processes than modules). Where this process fails, it tells the others.
+    // The transport's rank is the process, of as many as there are modules; the others' are dropped. All must have the same
+    // ones, with the same constants. Codes: those of transport::agree, of Program::load.
     static Result<std::shared_ptr<Together>> join(std::vector<placing::Module> processes,
-                                                  std::shared_ptr<transport::Transport> transport,
-                                                  const std::string& what, int threads,
+                                                  std::shared_ptr<transport::Transport> transport, int threads,
                                                   std::shared_ptr<cache::Folder> folder);
 
     size_t size() const { return programs_.size(); }  // processes that run here

@@ -75,20 +75,48 @@ Result<void> agree(Transport& transport, const std::string& what, std::span<cons
     return fail(other_program(what, ranks_of, size));
 }
 
-Result<void> follow_first(Transport& transport, Result<void> done) {
-    std::byte word{1};
-    const std::span<std::byte> part(&word, 1);
+namespace {
+
+constexpr uint64_t most_said = 1 << 24;
+
+// Bytes of the first one to all others, where they have the same size.
+Result<void> from_first(Transport& transport, std::span<std::byte> bytes) {
     if (transport.rank() > 0) {
-        if (auto ready = transport.expect(0, {&part, 1}); !ready) return ready;
+        if (auto ready = transport.expect(0, {&bytes, 1}); !ready) return ready;
         return transport.await(0);
     }
-    if (!done) {
+    for (int rank = 1; rank < transport.size(); rank++)
+        if (auto sent = transport.send(rank, {&bytes, 1}); !sent) return sent;
+    return transport.finish();
+}
+
+}  // namespace
+
+Result<std::string> first_says(Transport& transport, std::string own) {
+    uint64_t length = own.size();
+    if (auto done = from_first(transport, std::as_writable_bytes(std::span(&length, 1))); !done)
+        return fail(std::move(done.error()));
+    if (length > most_said) {
+        return fail({.code = "transport.length",
+                     .summary = "process 0 says more than is expected of it",
+                     .expected = fmt::format("at most {} bytes", most_said),
+                     .found = fmt::format("{} bytes", length),
+                     .remedy = "give all processes the same version of Heddle",
+                     .params = {{"rank", "0"}}});
+    }
+    own.resize(length);
+    if (auto done = from_first(transport, std::as_writable_bytes(std::span(own))); !done)
+        return fail(std::move(done.error()));
+    return own;
+}
+
+Result<void> follow_first(Transport& transport, Result<void> done) {
+    if (transport.rank() == 0 && !done) {
         transport.fail(done.error());
         return done;
     }
-    for (int rank = 1; rank < transport.size(); rank++)
-        if (auto sent = transport.send(rank, {&part, 1}); !sent) return sent;
-    return transport.finish();
+    std::byte word{1};
+    return from_first(transport, {&word, 1});
 }
 
 }  // namespace heddle::transport

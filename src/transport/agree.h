@@ -13,6 +13,9 @@ namespace heddle::transport {
 // processes get it. The messages are counted as the program's.
 Result<void> agree(Transport& transport, const std::string& what, std::span<const std::byte> digest);
 
+// All call it, at the same point: what the first one says of itself. What others give is not looked at.
+Result<std::string> first_says(Transport& transport, std::string own);
+
 // All call it, at the same point: what the first one does, such as writing results, was done. `done`: the first one's own outcome,
 // which the others get as transport.failed, and it itself as it is; what others give is not looked at.
 Result<void> follow_first(Transport& transport, Result<void> done);

@@ -68,7 +68,7 @@ std::string lines(const Program& of) {
     if (!said) return render(said.error());
     std::vector<PlaceId> readers;
     for (size_t r = 0; r < of.readers; r++) readers.emplace_back(r);
-    const auto system = alike_processes({}, static_cast<int32_t>(places_of(said->mesh)), 1e9, of.latency);
+    const auto system = alike_processes({}, static_cast<int32_t>(place_count(said->mesh)), 1e9, of.latency);
     const auto made = sharded(*graph, *said, system, readers);
     if (!made) return render(made.error());
     std::string text;

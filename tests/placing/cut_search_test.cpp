@@ -107,7 +107,7 @@ TEST(CutSearch, EqualsAllCombinations) {
         const Mesh mesh = std::vector<Mesh>{{2}, {3}, {4}, {2, 2}}[static_cast<size_t>(random.pick(4))];
         const Graph graph =
             random.graph(static_cast<size_t>(mesh.size() > 1 ? 1 + random.pick(4) : 1 + random.pick(8)));
-        const System system = random.system(places_of(mesh));
+        const System system = random.system(place_count(mesh));
         const auto kinds = kinds_of(graph);
         const auto table = cut_table(graph, kinds, {mesh, {}}, system, nullptr);
         ASSERT_TRUE(table) << render(table.error());

@@ -26,7 +26,7 @@ struct Both {
 template <typename Pick>
 Both both(const Graph& graph, const SaidCuts& said, double bandwidth, double latency, const Pick& pick) {
     Target device;
-    const System system = alike_processes(device, static_cast<int32_t>(places_of(said.mesh)), bandwidth, latency);
+    const System system = alike_processes(device, static_cast<int32_t>(place_count(said.mesh)), bandwidth, latency);
     const auto kinds = kinds_of(graph);
     const auto table = cut_table(graph, kinds, said, system, nullptr);
     EXPECT_TRUE(table) << render(table.error());

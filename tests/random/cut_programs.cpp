@@ -54,7 +54,7 @@ public:
         const Mesh mesh = choices.one_of(std::vector<Mesh>{{2}, {3}, {4}, {2, 2}, {2, 3}});
         mesh_ = mesh;
         const auto said = random_cuts(prepared->graph, mesh, choices);
-        const auto count = static_cast<int32_t>(placing::places_of(mesh));
+        const auto count = static_cast<int32_t>(placing::place_count(mesh));
         std::vector<PlaceId> readers = {PlaceId(choices.below(count))};
         if (choices.below(2) == 0) readers = {PlaceId(0), PlaceId(count - 1)};
         auto made = placing::sharded(prepared->graph, said, system_for(count, choices.below(2) * 1e-3), readers);

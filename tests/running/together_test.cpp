@@ -2,8 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <thread>
 
-#include "running/together.h"
+#include "running/places.h"
 #include "evaluate/compare.h"
 #include "helpers/programs.h"
 #include "sharding/sharded.h"
@@ -94,11 +95,56 @@ TEST(Together, APipeline) {
     expect_whole(graph, cuts, 2, 8 * 5 * 4 + 8 * 7 * 4);
 }
 
+// Codes of processes that start a graph each; "ok" of those that did.
+std::vector<std::string> started(const std::vector<Graph>& graphs, const placing::SaidCuts& said,
+                                 const std::vector<Target>& targets) {
+    std::vector<std::shared_ptr<transport::Transport>> ends;
+    for (auto& end : transport::make_in_process(static_cast<int>(graphs.size()), std::chrono::seconds(20)))
+        ends.push_back(std::move(end));
+    std::vector<std::string> codes(graphs.size());
+    std::vector<std::jthread> threads;
+    for (size_t p = 0; p < graphs.size(); p++) {
+        threads.emplace_back([&, p] {
+            const auto made = start(graphs[p], {said, ends[p], 1, nullptr, targets[p]}, {PlaceId(0)});
+            codes[p] = made ? "ok" : made.error()[0].code;
+        });
+    }
+    threads.clear();
+    return codes;
+}
+
 TEST(Together, AProgramIsForItsNumberOfProcesses) {
-    auto ends = transport::make_in_process(1, std::chrono::seconds(1));
-    auto joined = Together::join(std::vector<placing::Module>(2), std::move(ends[0]), "", 1, nullptr);
-    ASSERT_FALSE(joined);
-    EXPECT_EQ(joined.error()[0].code, "transport.size");
+    const Graph graph = graph_of("y = relu(x)", {input("x", {8, 6})});
+    EXPECT_EQ(started({graph, graph}, {{3}, {}}, {Target{}, Target{}}), std::vector<std::string>(2, "transport.size"));
+    EXPECT_EQ(started({graph, graph}, {}, {Target{}, Target{}}), std::vector<std::string>(2, "ok"));
+}
+
+// By its own figures one machine would cut, and the other would not.
+TEST(Together, MachinesThatHaveMeasuredOtherFiguresCutAlike) {
+    const Graph graph = graph_of("h = matmul(x, w); y = softmax(matmul(h, v), axis: 1)",
+                                 {input("x", {64, 256}), input("w", {256, 256}), input("v", {256, 256})});
+    Target slow, fast;
+    slow.operations = 1e8;
+    fast.bandwidth_one_core = 1e6;  // of its links, too
+    const auto cuts = [&](const Target& target) {
+        return placing::choose_cuts(graph, {{2}, {}}, *placing::system_of_processes(target, 2), {PlaceId(0)})->axes;
+    };
+    ASSERT_NE(cuts(slow), cuts(fast));
+    EXPECT_EQ(started({graph, graph}, {}, {slow, fast}), std::vector<std::string>(2, "ok"));
+    EXPECT_EQ(started({graph, graph}, {}, {fast, slow}), std::vector<std::string>(2, "ok"));
+}
+
+TEST(Together, OtherConstantsAreAnotherProgram) {
+    std::vector<Graph> graphs(2, graph_of("y = add2(x, w)", {input("x", {8, 6}), input("w", {8, 6})}));
+    for (size_t p = 0; p < 2; p++) {
+        TensorData data(DType::float32, {8, 6});
+        for (int64_t i = 0; i < data.size(); i++) data.set_real(i, static_cast<double>(p));
+        graphs[p].tensors[graphs[p].inputs.back()].constant = std::move(data);
+        graphs[p].inputs.pop_back();
+    }
+    EXPECT_EQ(started(graphs, {}, {Target{}, Target{}}), std::vector<std::string>(2, "transport.other_program"));
+    graphs[1] = graphs[0];
+    EXPECT_EQ(started(graphs, {}, {Target{}, Target{}}), std::vector<std::string>(2, "ok"));
 }
 
 TEST(Together, Softmax) {

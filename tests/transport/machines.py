@@ -156,7 +156,7 @@ def another_model_file(folder):
 
 
 def other_number_of_places(folder):
-    expect_failure(folder, Run(folder, PROGRAM + ["--bind", "batch=12", "--shard", "batch=3"]), ["cli.shard_places"])
+    expect_failure(folder, Run(folder, PROGRAM + ["--bind", "batch=12", "--shard", "batch=3"]), ["transport.size"])
 
 
 def full_disk(folder):
