@@ -85,8 +85,7 @@ Function function_of(std::string name, std::shared_ptr<const Graph> graph,
 // The placed graph as one entry function of mixed code. Operations of one location that need nothing of others in
 // between are one step; each copy of the placement at run time is one step; constants are part of the graphs that read
 // them, which is where they are brought when the program is loaded.
-Function mixed_function(std::string name, const Graph& graph, const System& system,
-                        const Placement& placement);
+Function mixed_function(std::string name, const Graph& graph, const System& system, const Placement& placement);
 
 // Splits all entry functions: what runs on the system's host stays, and each step of another device becomes a function
 // of that device, which the host launches. Of a function that is called, each target that it is called for has a copy of

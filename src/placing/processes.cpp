@@ -38,8 +38,8 @@ OwnSystem system_of_process(const System& whole, int32_t process) {
             own.system->links.push_back(
                 {own.memories.at(link.from), own.memories.at(link.to), link.bandwidth, link.latency});
     }
-    const auto host = std::ranges::find_if(
-        own.system->devices, [](const Device& device) { return runs_host_code(*device.target); });
+    const auto host =
+        std::ranges::find_if(own.system->devices, [](const Device& device) { return runs_host_code(*device.target); });
     if (host != own.system->devices.end()) own.system->host = DeviceId(host - own.system->devices.begin());
     return own;
 }

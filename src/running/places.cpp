@@ -63,7 +63,8 @@ Result<Target> common_target(const PlacesOptions& options) {
     return parse_target(std::make_shared<SourceText>("target of process 0", std::move(*text)));
 }
 
-Result<Started> started(const Graph& graph, const PlacesOptions& options, const std::vector<sharding::PlaceId>& readers) {
+Result<Started> started(const Graph& graph, const PlacesOptions& options,
+                        const std::vector<sharding::PlaceId>& readers) {
     const auto said = cuts_of(options);
     if (!said) return fail(said.error());
     const auto target = common_target(options);

@@ -387,9 +387,7 @@ private:
         return transport_->send(step.process, parts(step.inputs));
     }
 
-    Result<void> receive(const Step& step) {
-        return transport_->await(step.process);
-    }
+    Result<void> receive(const Step& step) { return transport_->await(step.process); }
 
     Program& program_;
     const FunctionId id_;

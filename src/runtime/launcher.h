@@ -18,7 +18,7 @@ struct LaunchSite {
     ThreadPool& pool;
     const std::vector<std::shared_ptr<std::byte>>& scratch;  // one a thread of the pool
     codegen::Device* device =
-        nullptr;  // it launches, at addresses of its own; null: the pool, in this process's memory
+        nullptr;                  // it launches, at addresses of its own; null: the pool, in this process's memory
     Progress* watched = nullptr;  // is asked whether to go on, by the thread that runs; what runs long ends early
 };
 

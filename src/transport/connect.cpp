@@ -9,19 +9,19 @@ namespace heddle::transport {
 
 constexpr int64_t most_hosts_bytes = 1 << 20;
 
-Result<std::shared_ptr<Transport>> connect(const Machines& machines) {
-    const std::chrono::milliseconds timeout(static_cast<int64_t>(machines.timeout * 1e3));
+Result<std::shared_ptr<Transport>> connect(const ConnectOptions& options) {
+    const std::chrono::milliseconds timeout(static_cast<int64_t>(options.timeout * 1e3));
     Result<std::unique_ptr<Transport>> made;
-    if (machines.hosts.empty() && machines.library.empty() && !launched_ranks()) {
+    if (options.hosts.empty() && options.library.empty() && !launched_ranks()) {
         made = std::move(make_in_process(1, timeout).front());
-    } else if (machines.hosts.empty()) {
-        made = connect_mpi({.timeout = timeout, .library = machines.library});
+    } else if (options.hosts.empty()) {
+        made = connect_mpi({.timeout = timeout, .library = options.library});
     } else {
-        auto text = read_file(machines.hosts, most_hosts_bytes);
+        auto text = read_file(options.hosts, most_hosts_bytes);
         if (!text) return heddle::fail(std::move(text.error()));
-        const auto hosts = read_hosts(std::make_shared<SourceText>(machines.hosts, std::move(*text)));
+        const auto hosts = read_hosts(std::make_shared<SourceText>(options.hosts, std::move(*text)));
         if (!hosts) return heddle::fail(hosts.error());
-        made = connect_tcp(*hosts, machines.rank, {timeout, timeout});
+        made = connect_tcp(*hosts, options.rank, {timeout, timeout});
     }
     if (!made) return heddle::fail(std::move(made.error()));
     return std::shared_ptr<Transport>(std::move(*made));

@@ -8,7 +8,7 @@
 
 namespace heddle::transport {
 
-struct Machines {
+struct ConnectOptions {
     std::string
         hosts;  // a file with an address a line, by rank (tcp.h); empty: MPI, or, without a launcher, this process alone
     int rank = 0;         // this process's line of it
@@ -17,6 +17,6 @@ struct Machines {
 };
 
 // Codes: those of read_hosts and connect_tcp; of connect_mpi.
-Result<std::shared_ptr<Transport>> connect(const Machines& machines);
+Result<std::shared_ptr<Transport>> connect(const ConnectOptions& options);
 
 }  // namespace heddle::transport

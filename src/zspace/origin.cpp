@@ -268,7 +268,8 @@ struct Origin::Table {
         // What is left of it may be simpler still.
         const OriginPointer left = made(rest), by = of_constant(divisor);
         const bool is_same = left == a && by == b;
-        return of(Kind::add, made(whole), is_same ? operation(Kind::floor_divide, a, b) : of(Kind::floor_divide, left, by));
+        return of(Kind::add, made(whole),
+                  is_same ? operation(Kind::floor_divide, a, b) : of(Kind::floor_divide, left, by));
     }
 
     static OriginPointer remainder(OriginPointer a, OriginPointer b) {

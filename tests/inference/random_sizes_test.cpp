@@ -169,7 +169,7 @@ TEST(RandomSizes, what_was_wrong_once) {
     for (uint64_t seed : {3144, 7255, 2506, 5363}) compare(seed, *engine, all);  // sums of a workspace came in another order
     for (uint64_t seed : {7255, 2506, 5363}) compare(seed, *engine, all, SizedProgram::Forms::of_class);
     compare(9415, *engine, all, SizedProgram::Forms::of_class);  // costs of an axis that is empty at the representative
-    compare(30118, *engine, all);  // a quotient that was simpler when it was read again
+    compare(30118, *engine, all);                                // a quotient that was simpler when it was read again
     EXPECT_GT(all.pairs, 0u);
 }
 

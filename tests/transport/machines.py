@@ -190,13 +190,10 @@ def stopped(folder):
             pass
 
 
-def main():
-    if WAY != "tcp" and not (shutil.which(f"mpirun.{WAY}") and os.path.exists(os.path.join(os.path.dirname(HEDDLE), f"libheddle_mpi_{WAY}.so"))):
-        print(f"skipped: {WAY} is not there")
-        return 77
+def run_all(*tests):
+    """Each in a folder of its own. The exit status."""
     failures = 0
-    for test in (has_results_of_one_process, another_program, another_size, another_model_file, other_number_of_places,
-                 full_disk, killed, stopped):
+    for test in tests:
         with tempfile.TemporaryDirectory() as folder:
             begin = time.monotonic()
             try:
@@ -207,6 +204,14 @@ def main():
             else:
                 print(f"passed {test.__name__} ({time.monotonic() - begin:.1f} s)")
     return 1 if failures else 0
+
+
+def main():
+    if WAY != "tcp" and not (shutil.which(f"mpirun.{WAY}") and os.path.exists(os.path.join(os.path.dirname(HEDDLE), f"libheddle_mpi_{WAY}.so"))):
+        print(f"skipped: {WAY} is not there")
+        return 77
+    return run_all(has_results_of_one_process, another_program, another_size, another_model_file, other_number_of_places,
+                   full_disk, killed, stopped)
 
 
 if __name__ == "__main__":

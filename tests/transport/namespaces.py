@@ -2,6 +2,7 @@
 
 namespaces.py HEDDLE openmpi. Exits with 77 where the kernel does not allow it, or Open MPI is not there.
 """
+import functools
 import json
 import os
 import random
@@ -13,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from machines import HEDDLE, MANY, PROGRAM, WAY, alone, floats
+from machines import HEDDLE, MANY, PROGRAM, WAY, alone, floats, run_all
 
 MUCH = 100_000  # bytes: more than Open MPI sends before the program runs
 TOOLS = ("ip", "unshare", f"mpirun.{WAY}")
@@ -159,28 +160,25 @@ def link_goes_down_and_mpirun_ends(cluster, folder):
     assert "lost communication" in cluster.text() or "transport." in cluster.text(), cluster.text()
 
 
+def on_a_cluster(test):
+    @functools.wraps(test)
+    def run(folder):
+        with Cluster(folder) as cluster:
+            test(cluster, folder)
+    return run
+
+
 def main():
     missing = [tool for tool in TOOLS if not shutil.which(tool)]
     if missing or not os.path.exists(os.path.join(os.path.dirname(HEDDLE), f"libheddle_mpi_{WAY}.so")):
         print(f"skipped: {', '.join(missing) or 'the library of ' + WAY} is not there")
         return 77
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which leaves nothing behind
-    failures = 0
-    for test in (has_results_of_one_process, link_goes_down, link_goes_down_and_mpirun_ends):
-        with tempfile.TemporaryDirectory() as folder:
-            begin = time.monotonic()
-            try:
-                with Cluster(folder) as cluster:
-                    test(cluster, folder)
-            except subprocess.CalledProcessError as problem:
-                print(f"skipped: `{' '.join(problem.cmd)}` is not allowed: {problem.stderr.strip()}")
-                return 77
-            except AssertionError as problem:
-                failures += 1
-                print(f"FAILED {test.__name__}: {problem}")
-            else:
-                print(f"passed {test.__name__} ({time.monotonic() - begin:.1f} s)")
-    return 1 if failures else 0
+    try:
+        return run_all(*map(on_a_cluster, (has_results_of_one_process, link_goes_down, link_goes_down_and_mpirun_ends)))
+    except subprocess.CalledProcessError as problem:
+        print(f"skipped: `{' '.join(problem.cmd)}` is not allowed: {problem.stderr.strip()}")
+        return 77
 
 
 if __name__ == "__main__":
