@@ -34,6 +34,7 @@ public:
     void add_reads_of_scan(int32_t scan);
     void add_opaque(TensorIndex tensor);
     void connect();
+    void find_due();
 
 private:
     void add_slots(FusionNode& node, const Equation& equation, const std::optional<Scatter>& scatter);
@@ -141,7 +142,7 @@ void NodeBuilder::add_reads(FusionNode& node, const Equation& equation) {
             entry.makers.push_back(found->second);
             add_links(node, equation, read, found->second);
         }
-        if (system_.tensor(read->tensor()).kind == SystemTensor::Kind::opaque) {
+        if (system_.tensor(read->tensor()).comes_from_elsewhere()) {
             entry.makers = graph_.makers[static_cast<size_t>(read->tensor())];
         }
         node.reads.push_back(std::move(entry));
@@ -275,6 +276,23 @@ void NodeBuilder::connect() {
     find_siblings();
 }
 
+// Against the order of nodes; those of a scan read one another.
+void NodeBuilder::find_due() {
+    for (FusionNode& node : graph_.nodes)
+        if (const int32_t message = system_.tensor(node.tensor).leaves; message >= 0) node.due = message;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t n = graph_.nodes.size(); n-- > 0;) {
+            for (int32_t reader : graph_.nodes[n].readers) {
+                const int32_t due = graph_.node(reader).due;
+                if (due >= graph_.nodes[n].due) continue;
+                graph_.nodes[n].due = due;
+                changed = true;
+            }
+        }
+    }
+}
+
 }  // namespace
 
 FusionGraph::FusionGraph(const System& system) : makers(system.tensors.size()) {
@@ -291,9 +309,9 @@ FusionGraph::FusionGraph(const System& system) : makers(system.tensors.size()) {
     }
     NodeBuilder builder(system, *this);
     std::vector<bool> placed(system.tensors.size());
-    // An opaque tensor goes before its first reader: what it needs has been placed by then.
+    // What comes from elsewhere goes before its first reader: what it needs has been placed by then.
     const auto place = [&](auto& self, TensorIndex tensor) -> void {
-        if (system.tensor(tensor).kind != SystemTensor::Kind::opaque || placed[static_cast<size_t>(tensor)]) return;
+        if (!system.tensor(tensor).comes_from_elsewhere() || placed[static_cast<size_t>(tensor)]) return;
         placed[static_cast<size_t>(tensor)] = true;
         for (TensorIndex input : system.tensor(tensor).opaque_inputs) self(self, input);
         builder.add_opaque(tensor);
@@ -310,6 +328,7 @@ FusionGraph::FusionGraph(const System& system) : makers(system.tensors.size()) {
         if (system.tensors[t].is_output) place(place, TensorIndex(t));
     }
     builder.connect();
+    builder.find_due();
 }
 
 }  // namespace heddle::equations

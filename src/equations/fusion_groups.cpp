@@ -29,6 +29,7 @@ std::string text_of(const Refusal& refusal) {
     case Refusal::Why::parts: return "parts of a reduction are tasks, which their sum waits for";
     case Refusal::Why::stored: return "it was asked to be stored";
     case Refusal::Why::opaque: return "an opaque operation";
+    case Refusal::Why::message: return "a message that needs one of them would wait for the other";
     case Refusal::Why::path: return "another kernel stands between";
     case Refusal::Why::apart: return "a kernel of theirs could not be made";
     }
@@ -46,6 +47,7 @@ Grouping::Grouping(const FusionGraph& graph, const Target& target, const FusionO
         const auto node = static_cast<int32_t>(n);
         group_.push_back(node);
         members_.push_back({node});
+        due_.push_back(graph.node(node).due);
         order_.push_back(node);
         rank_.push_back(node);
     }
@@ -253,6 +255,23 @@ bool Grouping::refuses_second_contraction(int32_t a, int32_t b, const KernelCost
            joined.tile < choice_numbers::largest_tile;
 }
 
+// Of groups that different messages need, the later one is done with the earlier one only where it reads that, and nothing
+// that would have to be computed for it first.
+bool Grouping::holds_up_a_message(int32_t a, int32_t b) const {
+    const auto due = [&](int32_t group) { return due_[static_cast<size_t>(group)]; };
+    if (due(a) == due(b)) return false;
+    const int32_t first = due(a) < due(b) ? a : b, later = first == a ? b : a;
+    bool reads = false;
+    for (int32_t member : members(later)) {
+        for (int32_t source : graph_.node(member).sources) {
+            const int32_t group = group_of(source);
+            reads = reads || group == first;
+            if (group != a && group != b && graph_.node(source).due > due(first)) return true;
+        }
+    }
+    return !reads;
+}
+
 // From `from` to `to` other than by an edge between the two.
 bool Grouping::path_through_others(int32_t from, int32_t to) {
     search_++;
@@ -292,6 +311,10 @@ void Grouping::offer(int32_t a, int32_t b) {
     refusal = {};
     const auto members = united(a, b);
     if (!structure_allows(a, b, members, refusal.why)) return;
+    if (holds_up_a_message(a, b)) {
+        refusal.why = Refusal::Why::message;
+        return;
+    }
     const double apart = cost_of(a).seconds + cost_of(b).seconds;
     const KernelCost joined = model_.cost(members);
     refusal.gain = apart - joined.seconds;
@@ -383,6 +406,7 @@ void Grouping::merge(int32_t a, int32_t b, double gain) {
     members_[x].clear();
     for (int32_t member : members_[y]) group_[static_cast<size_t>(member)] = b;
     keep_order(a, b);
+    due_[y] = std::min(due_[x], due_[y]);
     version_[x] = -1;
     version_[y]++;
 }

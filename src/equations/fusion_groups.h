@@ -24,6 +24,7 @@ struct Refusal {
         stored,
         opaque,
         path,
+        message,
         apart,
     };
     Why why = Why::no_gain;
@@ -43,6 +44,7 @@ public:
     // Why the groups of an edge's ends are two; null if nobody looked.
     const Refusal* refusal(int32_t producer_group, int32_t reader_group) const;
     double gain_of_edge(int32_t producer, int32_t reader) const;  // of an edge within a group
+    int32_t due(int32_t group) const { return due_[static_cast<size_t>(group)]; }
     CostModel& model() { return model_; }
 
 private:
@@ -81,6 +83,7 @@ private:
     bool reads_margin_of_local(const std::vector<int32_t>& members) const;
     size_t buffers(const std::vector<int32_t>& members) const;
     bool refuses_second_contraction(int32_t a, int32_t b, const KernelCost& joined);
+    bool holds_up_a_message(int32_t a, int32_t b) const;
     bool path_through_others(int32_t from, int32_t to);
     int32_t longest_path_through(int32_t a, int32_t b) const;
     void offer(int32_t a, int32_t b);
@@ -95,6 +98,7 @@ private:
     std::vector<int32_t> group_;                 // by node
     std::vector<std::vector<int32_t>> members_;  // by group, in order; empty: merged away
     std::vector<int> version_;                   // by group; -1: merged away
+    std::vector<int32_t> due_;                   // by group: of its members the first
     std::vector<int32_t> order_, rank_;    // groups, each behind those that lead to it (-1: none); places by group
     std::vector<int32_t> before_, after_;  // by node: edges of the longest path to it, and from it
     std::vector<KernelCost> cost_;

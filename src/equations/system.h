@@ -38,7 +38,12 @@ struct SystemTensor {
     TensorId graph_tensor = no_id;   // of the graph it was lowered from, if it is a whole one
     OperationId operation = no_id;   // of the graph: it makes this, or this is a step of it; for people
     std::vector<int32_t> equations;  // that write it, disjoint boxes that cover it; indices into System::equations
-    std::vector<TensorIndex> opaque_inputs;  // opaque: what its operation reads, in its order
+    // Opaque: what its operation reads, in its order. An input: it comes only when these are there, since whoever gives it
+    // waits for some of them.
+    std::vector<TensorIndex> opaque_inputs;
+    int32_t leaves = -1;  // of an output: the number of the message with which somebody gets it before the end; -1: none
+
+    bool comes_from_elsewhere() const { return kind == Kind::opaque || !opaque_inputs.empty(); }
 };
 
 // tensor[left...] (reducer)= right, for every point of `axes`; right over `axes` and `reduced`.

@@ -26,6 +26,13 @@ struct Value {
     std::optional<TensorData> constant;
 };
 
+// What a process sends another or receives from it while a step computes.
+struct Exchange {
+    bool comes = false;
+    int32_t process = -1;  // the other one
+    std::vector<ValueId> values;
+};
+
 struct Step {
     enum class Kind : uint8_t {
         compute,  // `graph`, whose inputs and outputs these are, in order
@@ -45,6 +52,8 @@ struct Step {
     std::vector<std::vector<Size>> extents = {};
     std::vector<MemoryId> route = {};  // copy
     int32_t process = -1;              // send and receive: the other one
+    // Compute: in the order of the program. What comes is among the inputs, if the step reads it.
+    std::vector<Exchange> exchanges = {};
 };
 
 struct Function {
@@ -93,6 +102,10 @@ Function mixed_function(std::string name, const Graph& graph, const System& syst
 // and what nobody calls is nowhere. Without a host in the system there are functions of devices alone.
 // Codes: placing.recursion; placing.target (a callee's target is none of the system's, where it is called).
 Result<Module> split(const Module& source);
+
+// Of a function behind splitting: steps that compute where it runs, and the messages between them, become one step, which is
+// planned as one: layouts and fusion do not end where something is sent or received.
+Function joined(const Function& function);
 
 // Ids in range, values defined before they are used and of the types that graphs and callees have, copies that change
 // the memory, steps whose values lie where they run, calls without recursion; behind splitting no function of both

@@ -96,6 +96,9 @@ private:
             text += fmt::format("compute({}): {}", values(function, step.inputs), operations);
         }
         if (step.device != no_id) text += " on " + module_.system->device(step.device).name;
+        for (const Exchange& exchange : step.exchanges)
+            text += fmt::format("\n        {} {} {} process {}", exchange.comes ? "receive" : "send",
+                                values(function, exchange.values), exchange.comes ? "from" : "to", exchange.process);
         return text;
     }
 
@@ -129,6 +132,10 @@ Json step_json(const Module& module, const Function& function, const Step& step)
     } else {
         json["kind"] = "compute";
         for (const Operation& operation : step.graph->operations) json["operations"].push_back(operation.name);
+        for (const Exchange& exchange : step.exchanges)
+            json["exchanges"].push_back({{"kind", exchange.comes ? "receive" : "send"},
+                                         {"process", exchange.process},
+                                         {"values", names(function, exchange.values)}});
     }
     if (step.device != no_id) json["device"] = module.system->device(step.device).name;
     return json;

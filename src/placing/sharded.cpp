@@ -49,6 +49,9 @@ Result<ShardedProgram> sharded(const Graph& graph, const SaidCuts& said, System 
         if (auto sound = verify(module); !sound) return fail(std::move(sound.error()));
         auto own = split(module);
         if (!own) return fail(std::move(own.error()));
+        for (Function& function : own->functions)
+            if (function.side == Function::Side::host) function = joined(function);
+        if (auto sound = verify(*own); !sound) return fail(std::move(sound.error()));
         program.processes.push_back(std::move(*own));
     }
     if (auto sound = verify_messages(program.processes); !sound) return fail(std::move(sound.error()));

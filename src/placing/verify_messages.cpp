@@ -42,8 +42,9 @@ public:
 private:
     struct Process {
         const Function* function;
-        size_t next = 0;
+        size_t next = 0, exchanges = 0;  // steps that are over, and messages of the next one
         std::set<ValueId> has = {};
+        std::map<ValueId, size_t> behind = {};  // of what the next step makes: how many of its messages it needs
     };
 
     void wrong(std::string summary) {
@@ -64,30 +65,89 @@ private:
         Process& process = processes_[p];
         if (process.next == process.function->steps.size()) return false;
         const Step& step = process.function->steps[process.next];
-        if (step.kind == Step::Kind::receive && !receive(p, step)) return false;
-        for (ValueId v : step.inputs) read(p, v);
         if (step.kind == Step::Kind::send) {
-            auto& message = on_the_way_[{p, static_cast<size_t>(step.process)}].emplace_back();
-            for (ValueId v : step.inputs) message.push_back(process.function->value(v).type);
+            send(p, step.process, step.inputs);
+        } else if (step.kind == Step::Kind::receive) {
+            if (!receive(p, step.process, step.outputs)) return false;
+        } else {
+            if (process.exchanges == 0) begin(process, step);
+            if (process.exchanges < step.exchanges.size()) return exchange(p, step);
+            for (ValueId v : step.inputs) read(p, v);
+            for (ValueId v : step.outputs) have(p, v);
         }
-        for (ValueId v : step.outputs)
-            if (!process.has.insert(v).second)
-                wrong(fmt::format("process {} has '{}' twice", p, process.function->value(v).name));
         process.next++;
+        process.exchanges = 0;
+        process.behind.clear();
         return true;
     }
 
-    bool receive(size_t p, const Step& step) {
-        auto& waiting = on_the_way_[{static_cast<size_t>(step.process), p}];
+    // What each of its results needs of the messages: through all operations that lead to it.
+    static void begin(Process& process, const Step& step) {
+        process.behind.clear();
+        if (step.exchanges.empty()) return;
+        std::map<ValueId, size_t> comes;
+        for (size_t e = 0; e < step.exchanges.size(); e++)
+            if (step.exchanges[e].comes)
+                for (ValueId v : step.exchanges[e].values) comes[v] = e + 1;
+        std::vector<size_t> needs(step.graph->tensors.size(), 0);
+        for (size_t i = 0; i < step.inputs.size(); i++)
+            if (comes.contains(step.inputs[i]))
+                needs[static_cast<size_t>(step.graph->inputs[i].number())] = comes.at(step.inputs[i]);
+        for (const Operation& operation : step.graph->operations) {
+            size_t most = 0;
+            for (TensorId t : operation.inputs) most = std::max(most, needs[static_cast<size_t>(t.number())]);
+            for (TensorId t : operation.outputs) {
+                size_t& own = needs[static_cast<size_t>(t.number())];
+                own = std::max(own, most);
+            }
+        }
+        for (size_t i = 0; i < step.outputs.size(); i++)
+            process.behind[step.outputs[i]] = needs[static_cast<size_t>(step.graph->outputs[i].number())];
+    }
+
+    bool exchange(size_t p, const Step& step) {
+        Process& process = processes_[p];
+        const Exchange& next = step.exchanges[process.exchanges];
+        if (next.comes) {
+            if (!receive(p, next.process, next.values)) return false;
+        } else {
+            for (ValueId v : next.values) {
+                const auto made = process.behind.find(v);
+                if (made != process.behind.end() && made->second > process.exchanges)
+                    wrong(fmt::format("process {} sends '{}' before it has what that needs", p,
+                                      process.function->value(v).name));
+            }
+            send(p, next.process, next.values);
+        }
+        process.exchanges++;
+        return true;
+    }
+
+    void have(size_t p, ValueId v) {
+        if (!processes_[p].has.insert(v).second)
+            wrong(fmt::format("process {} has '{}' twice", p, processes_[p].function->value(v).name));
+    }
+
+    void send(size_t p, int32_t to, const std::vector<ValueId>& values) {
+        auto& message = on_the_way_[{p, static_cast<size_t>(to)}].emplace_back();
+        for (ValueId v : values) {
+            if (!processes_[p].behind.contains(v)) read(p, v);
+            message.push_back(processes_[p].function->value(v).type);
+        }
+    }
+
+    bool receive(size_t p, int32_t from, const std::vector<ValueId>& values) {
+        auto& waiting = on_the_way_[{static_cast<size_t>(from), p}];
         if (waiting.empty()) return false;
         const std::vector<TensorType> sent = std::move(waiting.front());
         waiting.pop_front();
-        bool same = sent.size() == step.outputs.size();
+        bool same = sent.size() == values.size();
         for (size_t i = 0; same && i < sent.size(); i++) {
-            const TensorType& type = processes_[p].function->value(step.outputs[i]).type;
+            const TensorType& type = processes_[p].function->value(values[i]).type;
             same = sent[i].dtype == type.dtype && sent[i].extents() == type.extents();
         }
-        if (!same) wrong(fmt::format("process {} does not receive what {} sends", p, step.process));
+        if (!same) wrong(fmt::format("process {} does not receive what {} sends", p, from));
+        for (ValueId v : values) have(p, v);
         return true;
     }
 

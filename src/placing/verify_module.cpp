@@ -65,6 +65,7 @@ private:
         for (const Step& step : function.steps) {
             check(step.inputs);
             check(step.outputs);
+            for (const Exchange& exchange : step.exchanges) check(exchange.values);
             if (step.device != no_id && !known(step.device, system.devices.size())) wrong(function, "no such device");
             if (step.kind == Step::Kind::call && !known(step.callee, module_.functions.size()))
                 wrong(function, "it calls what is not there");
@@ -87,8 +88,12 @@ private:
         };
         for (ValueId v : function.parameters) define(v);
         for (const Step& step : function.steps) {
+            for (const Exchange& exchange : step.exchanges)
+                if (exchange.comes) std::ranges::for_each(exchange.values, define);
             std::ranges::for_each(step.inputs, use);
             std::ranges::for_each(step.outputs, define);
+            for (const Exchange& exchange : step.exchanges)
+                if (!exchange.comes) std::ranges::for_each(exchange.values, use);
         }
         std::ranges::for_each(function.results, use);
     }
@@ -115,9 +120,12 @@ private:
 
     void check_message(const Function& function, const Step& step) {
         const bool sends = step.kind == Step::Kind::send;
-        const auto& values = sends ? step.inputs : step.outputs;
-        if (step.process < 0 || values.empty() || !(sends ? step.outputs : step.inputs).empty())
-            wrong(function, "a message without a process or values");
+        if (!(sends ? step.outputs : step.inputs).empty()) wrong(function, "a message both ways");
+        check_message(function, step.process, sends ? step.inputs : step.outputs);
+    }
+
+    void check_message(const Function& function, int32_t process, const std::vector<ValueId>& values) {
+        if (process < 0 || values.empty()) wrong(function, "a message without a process or values");
         for (ValueId v : values)
             if (function.value(v).memory == no_id) wrong(function, "a message of a value without a memory");
     }
@@ -128,6 +136,7 @@ private:
         for (TensorId t : step.graph->outputs) out.push_back(step.graph->tensor(t).type);
         check_types(function, step.inputs, in);
         check_types(function, step.outputs, out);
+        for (const Exchange& exchange : step.exchanges) check_message(function, exchange.process, exchange.values);
         if (function.side == Function::Side::source) {
             if (step.device != no_id) check_memories(function, step, step.device);
             return;

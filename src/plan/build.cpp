@@ -37,6 +37,7 @@ public:
         if (options_.passes) options_.passes(system_);
         if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
         limit_buffers(system_, target_.maximum_buffers);
+        order_exchanges();
         if (options_.grow && options_.donations.empty()) find_growths();
         partition_ = fuse(system_, target_, {.fuse = options_.fuse, .apart = attempt_.apart});
         if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
@@ -78,6 +79,26 @@ private:
         for (TensorId t : graph_.outputs) {
             plan_.output_types.push_back(graph_.tensor(t).type);
             plan_.output_names.push_back(graph_.tensor(t).name);
+        }
+    }
+
+    // Of what comes, each waits for what comes before it and what leaves between the two.
+    void order_exchanges() {
+        std::vector<TensorIndex> before;
+        for (size_t e = 0; e < options_.exchanges.size(); e++) {
+            const Exchange& exchange = options_.exchanges[e];
+            const std::vector<TensorIndex> awaited = before;
+            if (exchange.comes) before.clear();
+            for (int32_t number : exchange.tensors) {
+                const auto n = static_cast<size_t>(number);
+                const TensorIndex t = exchange.comes ? system_.inputs[n] : system_.outputs[n];
+                SystemTensor& tensor = system_.tensor(t);
+                before.push_back(t);
+                if (exchange.comes)
+                    tensor.opaque_inputs = awaited;
+                else if (tensor.leaves < 0)
+                    tensor.leaves = static_cast<int32_t>(e);
+            }
         }
     }
 
@@ -475,6 +496,13 @@ private:
             if (!shared.empty()) plan_.prepare.push_back(std::move(shared));
             if (placed->launch.tasks > 0) plan_.prepare.push_back({std::move(placed->launch)});
         }
+        for (const Kernel& kernel : partition_.kernels)
+            for (TensorIndex t : kernel.outputs) makers_left_[t] += !system_.tensor(t).prepared;
+        const std::set<TensorIndex> outputs(system_.outputs.begin(), system_.outputs.end());
+        for (TensorIndex t : outputs) {
+            if (makers_left_[t] > 0) continue;
+            if (auto done = copy_leaving(t); !done) return done;
+        }
         for (const auto& members : partition_.batches) {
             Batch batch, copies;
             for (int32_t k : members) {
@@ -489,6 +517,25 @@ private:
             }
             if (!copies.empty()) plan_.run.push_back(std::move(copies));
             if (!batch.empty()) plan_.run.push_back(std::move(batch));
+            for (int32_t k : members) {
+                for (TensorIndex t : partition_.kernels[static_cast<size_t>(k)].outputs)
+                    if (auto done = copy_leaving(t); !done) return done;
+            }
+        }
+        return {};
+    }
+
+    // What leaves before the end, and does not lie where its owner wants it, is copied as soon as all of it is there.
+    Result<void> copy_leaving(TensorIndex t) {
+        if (system_.tensor(t).leaves < 0 || --makers_left_[t] > 0) return {};
+        for (size_t i = 0; i < system_.outputs.size(); i++) {
+            const auto output = static_cast<int32_t>(i);
+            const auto direct = output_of_.find(t);
+            if (system_.outputs[i] != t || (direct != output_of_.end() && direct->second == output)) continue;
+            if (auto done = copy_input(t); !done) return done;
+            const int32_t from = buffer(t);
+            if (auto done = copy(t, from, plain_buffer(t, Buffer::Kind::output, output), plan_.run); !done) return done;
+            left_.insert(output);
         }
         return {};
     }
@@ -538,6 +585,7 @@ private:
                 buffer(t);  // nothing has asked for it if it has no elements
                 continue;
             }
+            if (left_.contains(output)) continue;
             const int32_t to = plain_buffer(t, Buffer::Kind::output, output);
             if (is_donated(output) && system_.inputs[static_cast<size_t>(plan_.input_below(output))] == t) continue;
             if (auto done = copy_input(t); !done) return done;
@@ -584,6 +632,8 @@ private:
     std::map<TensorIndex, TensorIndex> taken_over_;   // outputs in the memory of inputs
     std::map<TensorIndex, TensorIndex> overwritten_;  // by what takes its buffer
     std::set<TensorIndex> in_place_;                  // what does
+    std::map<TensorIndex, int> makers_left_;          // of what leaves: kernels that have no launch yet
+    std::set<int32_t> left_;                          // outputs that were copied for that
     std::map<std::pair<int32_t, std::string>, int32_t> packed_;
     std::map<std::string, int32_t> tree_of_;
     ScheduledKernels scheduled_;

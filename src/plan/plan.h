@@ -127,10 +127,19 @@ struct Plan {
     bool is_in_place(const Donation& donation) const;  // else the output is made elsewhere, and copied at the end
 };
 
+// Tensors that come or leave together while a program runs, by their numbers among its inputs or outputs.
+struct Exchange {
+    bool comes = false;
+    std::vector<int32_t> tensors;
+};
+
 struct PlanOptions {
     bool fuse = true;                      // false: every equation a kernel of its own
     std::vector<Donation> donations = {};  // donation.h chooses outputs for inputs
     bool grow = false;                     // outputs that are inputs and more behind grow in their memory, where they can
+    // In the order in which others count on them: no batch that needs what comes stands before one that makes what leaves
+    // earlier in this order. Of what leaves nothing is just an input that comes.
+    std::vector<Exchange> exchanges = {};
     std::vector<equations::StoringChoice> storing = {};  // against what costs say. Code equations.choice
     bool keep_all = false;  // every buffer keeps memory of its own, so that all can be looked at afterwards
     // Steps on the way, which tests break: what is done to equations before fusion (null: nothing), and to a kernel.

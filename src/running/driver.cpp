@@ -1,5 +1,7 @@
 #include "running/driver.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "backends/cc/cc_backend.h"
@@ -18,6 +20,11 @@ public:
         const std::lock_guard lock(engine_->running);
         return session_.run(inputs, outputs);
     }
+    Result<void> run(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs,
+                     runtime::BetweenBatches& between) const override {
+        const std::lock_guard lock(engine_->running);
+        return session_.run_fitting(inputs, outputs, nullptr, &between);
+    }
     const plan::Plan* plan() const override { return &session_.executable().plan(); }
 
 private:
@@ -28,9 +35,10 @@ private:
 class EngineDriver : public Driver {
 public:
     explicit EngineDriver(std::shared_ptr<inference::Engine> engine) : engine_(std::move(engine)) {}
-    Result<std::shared_ptr<const CompiledFunction>> compile(const Graph& graph, const Target&) override {
+    Result<std::shared_ptr<const CompiledFunction>> compile(const Graph& graph, const Target&,
+                                                            const std::vector<plan::Exchange>& exchanges) override {
         const std::lock_guard lock(engine_->running);
-        auto made = inference::compile(graph, *engine_);
+        auto made = inference::compile(graph, *engine_, {.exchanges = exchanges});
         if (!made) return fail(std::move(made.error()));
         return std::make_shared<CompiledProgram>(std::move(*made), engine_);
     }
@@ -43,7 +51,8 @@ class CDriver : public Driver {
 public:
     CDriver(backends::CCompiler compiler, int threads) : compiler_(std::move(compiler)), threads_(threads) {}
 
-    Result<std::shared_ptr<const CompiledFunction>> compile(const Graph& graph, const Target& target) override {
+    Result<std::shared_ptr<const CompiledFunction>> compile(const Graph& graph, const Target& target,
+                                                            const std::vector<plan::Exchange>& exchanges) override {
         auto level = optimisation(target);
         if (!level) return fail(std::move(level.error()));
         std::shared_ptr<Driver> driver;
@@ -56,7 +65,7 @@ public:
             }
             driver = known;
         }
-        return driver->compile(graph, target);
+        return driver->compile(graph, target, exchanges);
     }
 
 private:
@@ -102,6 +111,11 @@ public:
         return {};
     }
 
+    Result<void> run(std::span<const std::byte* const>, std::vector<TensorData>&,
+                     runtime::BetweenBatches&) const override {
+        std::unreachable();  // libraries compute functions of their own, without exchanges
+    }
+
 private:
     const Graph graph_;
     std::vector<std::string> names_;
@@ -110,7 +124,8 @@ private:
 
 class ReferenceDriver : public Driver {
 public:
-    Result<std::shared_ptr<const CompiledFunction>> compile(const Graph& graph, const Target&) override {
+    Result<std::shared_ptr<const CompiledFunction>> compile(const Graph& graph, const Target&,
+                                                            const std::vector<plan::Exchange>&) override {
         return std::make_shared<Interpreted>(graph);
     }
 };

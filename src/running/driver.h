@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ public:
     virtual ~CompiledFunction() = default;
     // `outputs` have memory, of the results' types. Codes of check_inputs, of what runs it.
     virtual Result<void> run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs) const = 0;
+    // Of what was compiled with exchanges, which are `between`'s, as is the memory (runtime::Session::run_fitting).
+    virtual Result<void> run(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs,
+                             runtime::BetweenBatches& between) const = 0;
     // The plan whose launches it is; null: it has none.
     virtual const plan::Plan* plan() const { return nullptr; }
 };
@@ -30,8 +34,9 @@ class Driver {
 public:
     virtual ~Driver() = default;
     // `target`: what the function is made for; a driver takes options of outside compilers from it (code
-    // running.option: it does not know one). Codes of compiling.
-    virtual Result<std::shared_ptr<const CompiledFunction>> compile(const Graph& graph, const Target& target) = 0;
+    // running.option: it does not know one). `exchanges`: plan::PlanOptions. Codes of compiling.
+    virtual Result<std::shared_ptr<const CompiledFunction>> compile(const Graph& graph, const Target& target,
+                                                                    const std::vector<plan::Exchange>& exchanges) = 0;
 };
 
 // Kernels by a backend, chosen for the machine that we run on, in this process or on the backend's own device.

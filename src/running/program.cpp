@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "running/messages.h"
 #include "runtime/executable.h"
 
 namespace heddle::running {
@@ -55,6 +57,30 @@ Result<std::shared_ptr<Program>> Program::load(placing::Module module, const Inv
     return program;
 }
 
+// What of a step is made of its graph.
+struct Program::Compiled {
+    std::shared_ptr<const CompiledFunction> function;
+    std::optional<ExchangeTimes> times = {};  // of one with exchanges
+};
+
+namespace {
+
+// A step's exchanges by the numbers of its inputs and outputs. What it only hands on is none of the graph's.
+std::vector<plan::Exchange> numbered(const Step& step) {
+    std::vector<plan::Exchange> list;
+    for (const placing::Exchange& exchange : step.exchanges) {
+        const auto& values = exchange.comes ? step.inputs : step.outputs;
+        plan::Exchange& own = list.emplace_back(plan::Exchange{.comes = exchange.comes, .tensors = {}});
+        for (ValueId v : exchange.values) {
+            const auto found = std::ranges::find(values, v);
+            if (found != values.end()) own.tensors.push_back(static_cast<int32_t>(found - values.begin()));
+        }
+    }
+    return list;
+}
+
+}  // namespace
+
 Result<void> Program::compile(const Inventory& inventory, const Binding& binding) {
     for (size_t f = 0; f < module_.functions.size(); f++) {
         const Function& function = module_.functions[f];
@@ -71,9 +97,12 @@ Result<void> Program::compile(const Inventory& inventory, const Binding& binding
         const Target& target = of_device ? *function.target : *system().device(function.device).target;
         for (size_t s = 0; s < function.steps.size(); s++) {
             if (function.steps[s].kind != Step::Kind::compute) continue;
-            auto made = driver->compile(*function.steps[s].graph, target);
+            const Step& step = function.steps[s];
+            auto made = driver->compile(*step.graph, target, numbered(step));
             if (!made) return fail(std::move(made.error()));
-            compiled_[{FunctionId(f), s}] = std::move(*made);
+            auto compiled = std::make_shared<Compiled>(std::move(*made));
+            if (!step.exchanges.empty()) compiled->times.emplace(*compiled->function->plan(), step, last_read_[f][s]);
+            compiled_[{FunctionId(f), s}] = std::move(compiled);
         }
     }
     return {};
@@ -81,7 +110,7 @@ Result<void> Program::compile(const Inventory& inventory, const Binding& binding
 
 const plan::Plan* Program::plan(FunctionId function, size_t step) const {
     const auto found = compiled_.find({function, step});
-    return found == compiled_.end() ? nullptr : found->second->plan();
+    return found == compiled_.end() ? nullptr : found->second->function->plan();
 }
 
 Result<TensorData> Program::allocate(const TensorType& type, MemoryId memory) {
@@ -153,6 +182,8 @@ void Program::find_last_uses() {
         for (size_t s = 0; s < function.steps.size(); s++) {
             for (const auto* values : {&function.steps[s].inputs, &function.steps[s].outputs})
                 for (ValueId v : *values) last[v] = static_cast<int64_t>(s);
+            for (const placing::Exchange& exchange : function.steps[s].exchanges)
+                for (ValueId v : exchange.values) last[v] = static_cast<int64_t>(s);
         }
         for (ValueId v : function.results) last[v] = -1;
         auto& own = last_read_.emplace_back(function.steps.size());
@@ -213,12 +244,15 @@ public:
           function_(program.module_.function(id)),
           taken_(taken),
           report_(report),
-          transport_(transport) {}
+          transport_(transport),
+          values_{.data = Values(function_.values.size()), .allocate = [this](ValueId v) {
+                      return program_.allocate(function_.value(v).type, memory_of(v));
+                  }},
+          messages_(values_, transport) {}
 
     Result<Values> run(Values arguments) {
-        values_.resize(function_.values.size());
-        for (size_t v = 0; v < values_.size(); v++) {
-            if (const auto& constant = function_.values[v].constant) values_[v] = *constant;
+        for (size_t v = 0; v < function_.values.size(); v++) {
+            if (const auto& constant = function_.values[v].constant) values_[ValueId(v)] = *constant;
         }
         for (size_t i = 0; i < arguments.size(); i++) values_[function_.parameters[i]] = std::move(arguments[i]);
         for (size_t s = 0; s < function_.steps.size(); s++) {
@@ -226,9 +260,7 @@ public:
             if (auto done = report_ ? reported_step(s) : step(s); !done) return fail(std::move(done.error()));
             for (ValueId v : program_.last_read_[id_][s]) values_[v] = TensorData();
         }
-        if (!sent_.empty()) {
-            if (auto done = transport_->finish(); !done) return fail(std::move(done.error()));
-        }
+        if (auto done = messages_.finish(); !done) return fail(std::move(done.error()));
         Values results;
         for (ValueId v : function_.results) results.push_back(values_[v]);
         return results;
@@ -255,7 +287,7 @@ private:
             report_->copied_bytes += bytes_of(step.inputs);
         }
         if (step.kind != Step::Kind::compute) return;
-        if (const plan::Plan* plan = program_.compiled_.at({id_, s})->plan())
+        if (const plan::Plan* plan = program_.compiled_.at({id_, s})->function->plan())
             report_->kernel_launches += plan->launches() + plan->layout_launches();
     }
 
@@ -292,8 +324,8 @@ private:
         case Step::Kind::compute: return compute(s, step);
         case Step::Kind::call: return call(step);
         case Step::Kind::copy: return copy(step);
-        case Step::Kind::send: return send(step);
-        case Step::Kind::receive: return receive(step);
+        case Step::Kind::send: return messages_.send(step.process, step.inputs);
+        case Step::Kind::receive: return messages_.await(step.process);
         }
         return {};
     }
@@ -311,24 +343,24 @@ private:
         return own != no_id ? own : program_.system().default_location(function_.device).memory;
     }
 
-    Result<Values> made_for(const Step& step) {
+    Result<void> compute(size_t s, const Step& step) {
+        const Compiled& compiled = *program_.compiled_.at({id_, s});
+        if (compiled.times) return compute_exchanging(step, compiled);
         Values outputs;
         for (ValueId v : step.outputs) {
-            auto memory = program_.allocate(function_.value(v).type, memory_of(v));
-            if (!memory) return fail(std::move(memory.error()));
-            outputs.push_back(std::move(*memory));
+            if (auto made = values_.make(v); !made) return made;
+            outputs.push_back(values_[v]);
         }
-        return outputs;
-    }
-
-    Result<void> compute(size_t s, const Step& step) {
-        auto made = made_for(step);
-        if (!made) return fail(std::move(made.error()));
-        Values outputs = std::move(*made);
-        const CompiledFunction& compiled = *program_.compiled_.at({id_, s});
-        auto done = compiled.run(inputs_of(step), outputs);
+        auto done = compiled.function->run(inputs_of(step), outputs);
         for (size_t i = 0; i < outputs.size(); i++) values_[step.outputs[i]] = std::move(outputs[i]);
         return done;
+    }
+
+    Result<void> compute_exchanging(const Step& step, const Compiled& compiled) {
+        ExchangingRun run(step, *compiled.times, values_, messages_, report_);
+        if (auto begun = run.begin(); !begun) return begun;
+        if (auto done = compiled.function->run(run.inputs(), run.outputs(), run); !done) return done;
+        return run.end();
     }
 
     Result<void> call(const Step& step) {
@@ -363,42 +395,20 @@ private:
                 ++computing > 1)
                 break;
             if (next.kind != Step::Kind::receive) continue;
-            auto made = made_for(next);
-            if (!made) return fail(std::move(made.error()));
-            for (size_t i = 0; i < made->size(); i++) values_[next.outputs[i]] = std::move((*made)[i]);
-            if (auto done = transport_->expect(next.process, parts(next.outputs)); !done) return done;
+            if (auto done = messages_.expect(next.process, next.outputs); !done) return done;
         }
         return {};
     }
-
-    // The memory of values that make one message.
-    const std::vector<std::span<std::byte>>& parts(const std::vector<ValueId>& values) {
-        parts_.clear();
-        for (ValueId v : values) {
-            // What is sent is only read.
-            auto* data = const_cast<std::byte*>(static_cast<const std::byte*>(values_[v].data()));
-            parts_.emplace_back(data, static_cast<size_t>(values_[v].byte_size()));
-        }
-        return parts_;
-    }
-
-    Result<void> send(const Step& step) {
-        for (ValueId v : step.inputs) sent_.push_back(values_[v]);  // it stays until all of it has left
-        return transport_->send(step.process, parts(step.inputs));
-    }
-
-    Result<void> receive(const Step& step) { return transport_->await(step.process); }
 
     Program& program_;
     const FunctionId id_;
     const Function& function_;
     const MemoryId taken_;
-    RunReport* const report_;  // null: nobody asks
-    Values values_;
+    RunReport* const report_;                // null: nobody asks
     transport::Transport* const transport_;  // null: there is one process
-    size_t expected_ = 0;                    // receives before this step have memory
-    Values sent_;
-    std::vector<std::span<std::byte>> parts_;
+    LiveValues values_;
+    Messages messages_;
+    size_t expected_ = 0;  // receives before this step have memory
 };
 
 Result<Program::Values> Program::run_function(FunctionId function, Values arguments, MemoryId taken, RunReport* report,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "running/binding.h"
+#include "running/report.h"
 #include "running/scope_memory.h"
 #include "placing/module.h"
 #include "transport/transport.h"
@@ -18,20 +19,6 @@ namespace heddle::running {
 struct DeviceTensor {
     TensorData data;
     placing::MemoryId memory = no_id;
-};
-
-// What a run did.
-struct RunReport {
-    struct Line {
-        std::string what;  // "launch main@gpu0", "copy x to gpu0", "compute main"
-        double seconds = 0;
-        int64_t bytes = 0;  // of a copy or a message
-    };
-    std::vector<Line> lines;
-    int64_t launches = 0;         // of functions on other devices than the host
-    int64_t kernel_launches = 0;  // by the plans of all functions that ran
-    int64_t copies = 0, copied_bytes = 0;
-    int64_t messages = 0, sent_bytes = 0;  // to other processes
 };
 
 class Program {
@@ -64,6 +51,7 @@ public:
 private:
     using Values = std::vector<TensorData>;
     class Frame;
+    struct Compiled;
 
     Result<void> compile(const Inventory& inventory, const Binding& binding);
     Result<void> check_arguments(const std::vector<DeviceTensor>& arguments, placing::MemoryId& taken) const;
@@ -78,7 +66,7 @@ private:
     placing::Module module_;
     placing::FunctionId entry_ = no_id;
     placing::MemoryId only_ = no_id;  // in which all values lie, if they do
-    std::map<std::pair<placing::FunctionId, size_t>, std::shared_ptr<const CompiledFunction>> compiled_;  // by step
+    std::map<std::pair<placing::FunctionId, size_t>, std::shared_ptr<const Compiled>> compiled_;  // by step
     std::vector<std::vector<std::vector<placing::ValueId>>> last_read_;  // by function and step: values that go then
     std::vector<std::shared_ptr<ScopeMemory>> memories_;
 };

@@ -342,13 +342,14 @@ Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<Ten
 }
 
 Result<void> Session::run_fitting(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs,
-                                  Progress* watched) {
+                                  Progress* watched, BetweenBatches* between) {
     assert(!executable_->device() && plan().donations.empty());
     if (!expected_) return expected_;
-    return launch(inputs, outputs, watched);
+    return launch(inputs, outputs, watched, between);
 }
 
-Result<void> Session::launch(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs, Progress* watched) {
+Result<void> Session::launch(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs, Progress* watched,
+                             BetweenBatches* between) {
     const plan::Plan& p = plan();
     if (auto taken = arena_->take(p, numbers_); !taken) return taken;
     codegen::Device* const device = executable_->device().get();
@@ -364,7 +365,7 @@ Result<void> Session::launch(std::span<const std::byte* const> inputs, std::vect
     };
     const auto address = [&](int32_t b) { return begin(b) + numbers_.base[static_cast<size_t>(b)]; };
     return run_batches(p, p.run, numbers_.run, executable_->kernels_, std::ref(address),
-                       {*pool_, arena_->scratch(), device, watched}, profile_);
+                       {*pool_, arena_->scratch(), device, watched, between}, profile_);
 }
 
 }  // namespace heddle::runtime

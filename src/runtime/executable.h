@@ -85,6 +85,15 @@ Result<void> check_donated(const plan::Plan& plan, const std::vector<TensorData>
 // Code runtime.input_dtype.
 Diagnostic wrong_dtype(const std::string& input, const TensorType& expected, const TensorData& found);
 
+// Told between the batches of a run, by the thread that runs it.
+class BetweenBatches {
+public:
+    virtual ~BetweenBatches() = default;
+    // Before and behind the batch of this number among the plan's `run`. An error ends the run.
+    virtual Result<void> before(size_t batch) = 0;
+    virtual Result<void> behind(size_t batch) = 0;
+};
+
 class Session {
 public:
     // Sessions with one arena run one at a time, as those with one pool do. Null stands for an arena of its own, as
@@ -115,8 +124,10 @@ public:
     Result<void> run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
                      Progress* watched = nullptr);
     // The same without a check of inputs, of which only the memory is given: dense ones of the plan's present types and its
-    // values. Of no device, and of a plan without donations.
-    Result<void> run_fitting(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs, Progress* watched);
+    // values. Of no device, and of a plan without donations. `between` may fill in where inputs and outputs lie that no batch
+    // before has touched.
+    Result<void> run_fitting(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs, Progress* watched,
+                             BetweenBatches* between = nullptr);
     // Without memory where an input gives it.
     std::vector<TensorData> make_outputs() const;
 
@@ -130,7 +141,8 @@ public:
     Arena& arena() { return *arena_; }
 
 private:
-    Result<void> launch(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs, Progress* watched);
+    Result<void> launch(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs, Progress* watched,
+                        BetweenBatches* between = nullptr);
     Result<void> stage_inputs(const std::vector<TensorData>& inputs);
     Result<void> take_outputs(std::vector<TensorData>& outputs) const;
 

@@ -252,13 +252,11 @@ Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> ba
     };
     std::vector<Ready> ready;
     if (!batches.empty()) ready.reserve(batches.front().size());
-    for (const plan::Batch& batch : batches) {
+    auto run_batch = [&](const plan::Batch& batch) -> Result<void> {
         ready.clear();
         if (!profile) {
             for (const plan::Launch& launch : batch) ready.push_back(make_ready(launch));
-            if (auto done = run(ready); !done) return done;
-            if (auto wanted = step_done(progress); !wanted) return wanted;
-            continue;
+            return run(ready);
         }
         for (const plan::Launch& launch : batch) {
             ready.assign(1, make_ready(launch));
@@ -267,6 +265,13 @@ Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> ba
             std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
             profile->push_back({launch.name, launch.layout, launch.tree, time.count(), begin});
         }
+        return {};
+    };
+    for (size_t b = 0; b < batches.size(); b++) {
+        if (auto fine = site.between ? site.between->before(b) : Result<void>(); !fine) return fine;
+        if (auto done = run_batch(batches[b]); !done) return done;
+        if (auto fine = site.between ? site.between->behind(b) : Result<void>(); !fine) return fine;
+        if (auto wanted = profile ? Result<void>() : step_done(progress); !wanted) return wanted;
     }
     return {};
 }

@@ -20,6 +20,7 @@ struct LaunchSite {
     codegen::Device* device =
         nullptr;                  // it launches, at addresses of its own; null: the pool, in this process's memory
     Progress* watched = nullptr;  // is asked whether to go on, by the thread that runs; what runs long ends early
+    BetweenBatches* between = nullptr;
 };
 
 // `numbers`: of the same batches.
