@@ -59,6 +59,7 @@ struct FusionNode {
     std::vector<int32_t> siblings;          // nodes: streams of inputs alone, of equal axes, that read the same
     std::vector<AxisLink> links;
     int32_t due = at_the_end;  // the first message that needs it
+    int32_t awaits = -1;       // the last message that it needs
 
     static constexpr int32_t at_the_end = INT32_MAX;
     double work() const { return points * (operations + (reduction ? 1 : 0)); }

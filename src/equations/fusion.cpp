@@ -28,9 +28,9 @@ std::vector<int32_t> ordered_groups(const FusionGraph& graph, const Grouping& gr
     }
     const auto rank = [&](int32_t group) {
         const int32_t first = grouping.members(group)[0];
-        return std::tuple(!graph.node(first).prepared, grouping.due(group), first, group);
+        return std::tuple(!graph.node(first).prepared, grouping.due(group), grouping.awaits(group), first, group);
     };
-    std::set<std::tuple<bool, int32_t, int32_t, int32_t>> ready, waiting;
+    std::set<std::tuple<bool, int32_t, int32_t, int32_t, int32_t>> ready, waiting;
     for (size_t n = 0; n < count; n++) {
         const auto group = static_cast<int32_t>(n);
         if (grouping.members(group).empty()) continue;
@@ -39,7 +39,7 @@ std::vector<int32_t> ordered_groups(const FusionGraph& graph, const Grouping& gr
     std::vector<int32_t> result;
     while (!ready.empty() || !waiting.empty()) {
         auto& from = ready.empty() ? waiting : ready;
-        const int32_t group = std::get<3>(*from.begin());
+        const int32_t group = std::get<4>(*from.begin());
         from.erase(from.begin());
         result.push_back(group);
         for (int32_t reader : readers[static_cast<size_t>(group)]) {
@@ -78,26 +78,34 @@ bool intersect(const std::vector<TensorIndex>& a, const std::vector<TensorIndex>
     return std::any_of(a.begin(), a.end(), [&](TensorIndex t) { return std::find(b.begin(), b.end(), t) != b.end(); });
 }
 
-// Kernels of one level that do not touch what another of the batch writes. Levels: longest path, opaque operations
-// included, of what one message needs and none before it.
+// Kernels of one level that do not touch what another of the batch writes. First come those that the next message needs, of
+// these those that wait for the fewest messages; levels among them: longest path, opaque operations included.
 std::vector<std::vector<int32_t>> batches_of(const FusionGraph& graph, const Grouping& grouping,
                                              const std::vector<int32_t>& order, const Partition& partition) {
-    std::map<int32_t, int> level;  // by group
-    std::map<std::pair<int32_t, int>, std::vector<int32_t>> kernels_of_level;
+    struct Level {
+        int32_t due = 0, awaits = -1;
+        int depth = 0;
+        auto operator<=>(const Level&) const = default;
+    };
+    std::map<int32_t, Level> level;  // by group
+    std::map<Level, std::vector<int32_t>> kernels_of_level;
     int32_t kernel = 0;
     for (int32_t group : order) {
-        int own = 0;
+        Level own{grouping.due(group), grouping.awaits(group), 0};
         bool equations = true;
         for (int32_t member : grouping.members(group)) {
             equations = equations && graph.node(member).equation >= 0;
             for (int32_t source : graph.node(member).sources) {
                 const int32_t other = grouping.group_of(source);
-                if (other != group && grouping.due(other) == grouping.due(group)) own = std::max(own, level[other] + 1);
+                if (other == group) continue;
+                Level behind = level[other];
+                behind.depth++;
+                if (behind.due == own.due) own = std::max(own, behind);
             }
         }
         const bool prepared = equations && partition.prepared[static_cast<size_t>(kernel)];
-        level[group] = prepared ? -1 : own;  // what is prepared is there already
-        if (equations && !prepared) kernels_of_level[{grouping.due(group), own}].push_back(kernel);
+        level[group] = prepared ? Level{own.due, -1, -1} : own;  // what is prepared is there already
+        if (equations && !prepared) kernels_of_level[own].push_back(kernel);
         if (equations) kernel++;
     }
     std::vector<std::vector<int32_t>> batches;

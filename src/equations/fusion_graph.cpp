@@ -34,7 +34,7 @@ public:
     void add_reads_of_scan(int32_t scan);
     void add_opaque(TensorIndex tensor);
     void connect();
-    void find_due();
+    void find_messages();
 
 private:
     void add_slots(FusionNode& node, const Equation& equation, const std::optional<Scatter>& scatter);
@@ -276,18 +276,21 @@ void NodeBuilder::connect() {
     find_siblings();
 }
 
-// Against the order of nodes; those of a scan read one another.
-void NodeBuilder::find_due() {
-    for (FusionNode& node : graph_.nodes)
-        if (const int32_t message = system_.tensor(node.tensor).leaves; message >= 0) node.due = message;
+// By nodes; those of a scan read one another.
+void NodeBuilder::find_messages() {
+    for (FusionNode& node : graph_.nodes) {
+        const SystemTensor& tensor = system_.tensor(node.tensor);
+        if (tensor.leaves >= 0) node.due = tensor.leaves;
+        node.awaits = tensor.comes;
+    }
     for (bool changed = true; changed;) {
         changed = false;
-        for (size_t n = graph_.nodes.size(); n-- > 0;) {
-            for (int32_t reader : graph_.nodes[n].readers) {
-                const int32_t due = graph_.node(reader).due;
-                if (due >= graph_.nodes[n].due) continue;
-                graph_.nodes[n].due = due;
-                changed = true;
+        for (FusionNode& node : graph_.nodes) {
+            for (int32_t source : node.sources) {
+                FusionNode& made = graph_.nodes[static_cast<size_t>(source)];
+                changed = changed || made.due > node.due || made.awaits > node.awaits;
+                made.due = std::min(made.due, node.due);
+                node.awaits = std::max(node.awaits, made.awaits);
             }
         }
     }
@@ -328,7 +331,7 @@ FusionGraph::FusionGraph(const System& system) : makers(system.tensors.size()) {
         if (system.tensors[t].is_output) place(place, TensorIndex(t));
     }
     builder.connect();
-    builder.find_due();
+    builder.find_messages();
 }
 
 }  // namespace heddle::equations

@@ -48,6 +48,7 @@ Grouping::Grouping(const FusionGraph& graph, const Target& target, const FusionO
         group_.push_back(node);
         members_.push_back({node});
         due_.push_back(graph.node(node).due);
+        awaits_.push_back(graph.node(node).awaits);
         order_.push_back(node);
         rank_.push_back(node);
     }
@@ -256,20 +257,28 @@ bool Grouping::refuses_second_contraction(int32_t a, int32_t b, const KernelCost
 }
 
 // Of groups that different messages need, the later one is done with the earlier one only where it reads that, and nothing
-// that would have to be computed for it first.
+// that would have to be computed for it first. Of groups that need different messages, the earlier one is done with the later
+// one only where nobody waits for it who needs less.
 bool Grouping::holds_up_a_message(int32_t a, int32_t b) const {
-    const auto due = [&](int32_t group) { return due_[static_cast<size_t>(group)]; };
-    if (due(a) == due(b)) return false;
-    const int32_t first = due(a) < due(b) ? a : b, later = first == a ? b : a;
-    bool reads = false;
-    for (int32_t member : members(later)) {
-        for (int32_t source : graph_.node(member).sources) {
-            const int32_t group = group_of(source);
-            reads = reads || group == first;
-            if (group != a && group != b && graph_.node(source).due > due(first)) return true;
+    const auto is_own = [&](int32_t node) { return group_of(node) == a || group_of(node) == b; };
+    if (due(a) != due(b)) {
+        const int32_t first = due(a) < due(b) ? a : b, later = first == a ? b : a;
+        bool reads = false;
+        for (int32_t member : members(later)) {
+            for (int32_t source : graph_.node(member).sources) {
+                reads = reads || group_of(source) == first;
+                if (!is_own(source) && graph_.node(source).due > due(first)) return true;
+            }
         }
+        if (!reads) return true;
     }
-    return !reads;
+    if (awaits(a) == awaits(b)) return false;
+    const int32_t first = awaits(a) < awaits(b) ? a : b, later = first == a ? b : a;
+    return std::ranges::any_of(members(first), [&](int32_t member) {
+        return std::ranges::any_of(graph_.node(member).readers, [&](int32_t reader) {
+            return !is_own(reader) && graph_.node(reader).awaits < awaits(later);
+        });
+    });
 }
 
 // From `from` to `to` other than by an edge between the two.
@@ -407,6 +416,7 @@ void Grouping::merge(int32_t a, int32_t b, double gain) {
     for (int32_t member : members_[y]) group_[static_cast<size_t>(member)] = b;
     keep_order(a, b);
     due_[y] = std::min(due_[x], due_[y]);
+    awaits_[y] = std::max(awaits_[x], awaits_[y]);
     version_[x] = -1;
     version_[y]++;
 }

@@ -45,6 +45,7 @@ public:
     const Refusal* refusal(int32_t producer_group, int32_t reader_group) const;
     double gain_of_edge(int32_t producer, int32_t reader) const;  // of an edge within a group
     int32_t due(int32_t group) const { return due_[static_cast<size_t>(group)]; }
+    int32_t awaits(int32_t group) const { return awaits_[static_cast<size_t>(group)]; }
     CostModel& model() { return model_; }
 
 private:
@@ -98,7 +99,7 @@ private:
     std::vector<int32_t> group_;                 // by node
     std::vector<std::vector<int32_t>> members_;  // by group, in order; empty: merged away
     std::vector<int> version_;                   // by group; -1: merged away
-    std::vector<int32_t> due_;                   // by group: of its members the first
+    std::vector<int32_t> due_, awaits_;          // by group: of its members the first, and the last
     std::vector<int32_t> order_, rank_;    // groups, each behind those that lead to it (-1: none); places by group
     std::vector<int32_t> before_, after_;  // by node: edges of the longest path to it, and from it
     std::vector<KernelCost> cost_;

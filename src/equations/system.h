@@ -41,9 +41,11 @@ struct SystemTensor {
     // Opaque: what its operation reads, in its order. An input: it comes only when these are there, since whoever gives it
     // waits for some of them.
     std::vector<TensorIndex> opaque_inputs;
-    int32_t leaves = -1;  // of an output: the number of the message with which somebody gets it before the end; -1: none
+    // Numbers of messages; -1: none. Of an output that with which somebody gets it before the end, of an input that with which
+    // it comes while others are computed.
+    int32_t leaves = -1, comes = -1;
 
-    bool comes_from_elsewhere() const { return kind == Kind::opaque || !opaque_inputs.empty(); }
+    bool comes_from_elsewhere() const { return kind == Kind::opaque || comes >= 0; }
 };
 
 // tensor[left...] (reducer)= right, for every point of `axes`; right over `axes` and `reduced`.

@@ -94,10 +94,9 @@ private:
                 const TensorIndex t = exchange.comes ? system_.inputs[n] : system_.outputs[n];
                 SystemTensor& tensor = system_.tensor(t);
                 before.push_back(t);
-                if (exchange.comes)
-                    tensor.opaque_inputs = awaited;
-                else if (tensor.leaves < 0)
-                    tensor.leaves = static_cast<int32_t>(e);
+                int32_t& message = exchange.comes ? tensor.comes : tensor.leaves;
+                if (message < 0) message = static_cast<int32_t>(e);
+                if (exchange.comes) tensor.opaque_inputs = awaited;
             }
         }
     }
