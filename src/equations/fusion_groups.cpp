@@ -29,7 +29,7 @@ std::string text_of(const Refusal& refusal) {
     case Refusal::Why::parts: return "parts of a reduction are tasks, which their sum waits for";
     case Refusal::Why::stored: return "it was asked to be stored";
     case Refusal::Why::opaque: return "an opaque operation";
-    case Refusal::Why::message: return "a message that needs one of them would wait for the other";
+    case Refusal::Why::message: return "one of them would wait for a message, or a message for it, that the other does not need";
     case Refusal::Why::path: return "another kernel stands between";
     case Refusal::Why::apart: return "a kernel of theirs could not be made";
     }
@@ -257,26 +257,30 @@ bool Grouping::refuses_second_contraction(int32_t a, int32_t b, const KernelCost
 }
 
 // Of groups that different messages need, the later one is done with the earlier one only where it reads that, and nothing
-// that would have to be computed for it first. Of groups that need different messages, the earlier one is done with the later
-// one only where nobody waits for it who needs less.
+// that would have to be computed for it first.
 bool Grouping::holds_up_a_message(int32_t a, int32_t b) const {
-    const auto is_own = [&](int32_t node) { return group_of(node) == a || group_of(node) == b; };
-    if (due(a) != due(b)) {
-        const int32_t first = due(a) < due(b) ? a : b, later = first == a ? b : a;
-        bool reads = false;
-        for (int32_t member : members(later)) {
-            for (int32_t source : graph_.node(member).sources) {
-                reads = reads || group_of(source) == first;
-                if (!is_own(source) && graph_.node(source).due > due(first)) return true;
-            }
+    if (due(a) == due(b)) return false;
+    const int32_t first = due(a) < due(b) ? a : b, later = first == a ? b : a;
+    bool reads = false;
+    for (int32_t member : members(later)) {
+        for (int32_t source : graph_.node(member).sources) {
+            const int32_t group = group_of(source);
+            reads = reads || group == first;
+            if (group != a && group != b && graph_.node(source).due > due(first)) return true;
         }
-        if (!reads) return true;
     }
+    return !reads;
+}
+
+// Of groups that need different messages, the earlier one is done with the later one only where nobody waits for it who needs
+// less, and where that gains as much as what can be computed meanwhile.
+bool Grouping::waits_for_a_message(int32_t a, int32_t b, double gain) {
     if (awaits(a) == awaits(b)) return false;
     const int32_t first = awaits(a) < awaits(b) ? a : b, later = first == a ? b : a;
+    if (cost_of(first).seconds > 2 * gain) return true;
     return std::ranges::any_of(members(first), [&](int32_t member) {
         return std::ranges::any_of(graph_.node(member).readers, [&](int32_t reader) {
-            return !is_own(reader) && graph_.node(reader).awaits < awaits(later);
+            return group_of(reader) != first && group_of(reader) != later && graph_.node(reader).awaits < awaits(later);
         });
     });
 }
@@ -332,6 +336,8 @@ void Grouping::offer(int32_t a, int32_t b) {
         refusal.why = Refusal::Why::locals;
     } else if (refusal.gain <= 0) {
         refusal.why = Refusal::Why::no_gain;
+    } else if (waits_for_a_message(a, b, refusal.gain)) {
+        refusal.why = Refusal::Why::message;
     } else if (leaves_cores_idle(a, b, joined, refusal.gain)) {
         refusal.why = Refusal::Why::idle;
     } else if (refuses_second_contraction(a, b, joined)) {

@@ -85,6 +85,7 @@ private:
     size_t buffers(const std::vector<int32_t>& members) const;
     bool refuses_second_contraction(int32_t a, int32_t b, const KernelCost& joined);
     bool holds_up_a_message(int32_t a, int32_t b) const;
+    bool waits_for_a_message(int32_t a, int32_t b, double gain);
     bool path_through_others(int32_t from, int32_t to);
     int32_t longest_path_through(int32_t a, int32_t b) const;
     void offer(int32_t a, int32_t b);

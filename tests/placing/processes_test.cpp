@@ -3,6 +3,9 @@
 
 #include "alike_processes.h"
 #include "helpers/programs.h"
+#include "placing/choose_cuts.h"
+#include "placing/parts.h"
+#include "placing/processes.h"
 #include "placing/sharded.h"
 
 namespace heddle::placing {
@@ -17,9 +20,14 @@ TEST(Processes, PlacesDoNotTakeTurnsAtLayers) {
         {input("x", {1, 4, 32, 32}), input("k", {4, 4, 3, 3})});
     const auto said = parse_cuts({"out0=2"});
     ASSERT_TRUE(said) << render(said.error());
-    const auto program = sharded(graph, *said, alike_processes(Target{}, 2, 1e9, 1e-6), {sharding::PlaceId(0)});
-    ASSERT_TRUE(program) << render(program.error());
-    for (const Module& module : program->processes) {
+    const System system = alike_processes(Target{}, 2, 1e9, 1e-6);
+    const std::vector readers = {sharding::PlaceId(0)};
+    const auto cutting = choose_cuts(graph, *said, system, readers);
+    ASSERT_TRUE(cutting) << render(cutting.error());
+    const auto placed = sharding::place(graph, cutting->cuts, readers);
+    ASSERT_TRUE(placed) << render(placed.error());
+    const Function mixed = mixed_function("main", placed->graph, system, placement_of(*placed, system, readers));
+    for (const Module& module : by_process(mixed, system, nullptr).modules) {
         for (const Function& function : module.functions) {
             bool has_received = false;
             for (const Step& step : function.steps) {
@@ -31,6 +39,36 @@ TEST(Processes, PlacesDoNotTakeTurnsAtLayers) {
                 EXPECT_LE(layers, 1) << print(module);
             }
         }
+    }
+}
+
+// What a process sends while it computes needs nothing that comes later; else both would wait.
+TEST(Processes, WhatIsSentTooLateIsNoticed) {
+    const Graph graph = graph_of("h = matmul(x, w); y = softmax(matmul(h, v), axis: 1)",
+                                 {input("x", {8, 6}), input("w", {6, 5}), input("v", {5, 7})});
+    const auto said = parse_cuts({"k=2"});
+    auto program = sharded(graph, *said, alike_processes(Target{}, 2, 1e9, 1e-6), {sharding::PlaceId(0)});
+    ASSERT_TRUE(program) << render(program.error());
+    ASSERT_TRUE(verify_messages(program->processes));
+    for (Module& module : program->processes) {
+        for (Function& function : module.functions)
+            for (Step& step : function.steps) std::ranges::reverse(step.exchanges);
+    }
+    const auto wrong = verify_messages(program->processes);
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error()[0].code, "placing.broken");
+}
+
+// All that a process computes is one step: nothing ends where something is sent.
+TEST(Processes, AProcessIsOneStep) {
+    const Graph graph = graph_of("h = matmul(x, w); y = softmax(matmul(h, v), axis: 1)",
+                                 {input("x", {8, 6}), input("w", {6, 5}), input("v", {5, 7})});
+    const auto said = parse_cuts({"k=2"});
+    const auto program = sharded(graph, *said, alike_processes(Target{}, 2, 1e9, 1e-6), {sharding::PlaceId(0)});
+    ASSERT_TRUE(program) << render(program.error());
+    for (const Module& module : program->processes) {
+        ASSERT_EQ(module.functions[0].steps.size(), 1u) << print(module);
+        EXPECT_GE(module.functions[0].steps[0].exchanges.size(), 2u) << print(module);
     }
 }
 

@@ -32,7 +32,8 @@ std::vector<sharding::Cut> cuts_by(const Graph& graph, const std::string& name, 
     return cuts;
 }
 
-void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, int32_t places, int64_t bytes = -1) {
+// Each process's steps one after another, or as one.
+void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, int32_t places, bool joins, int64_t bytes) {
     std::vector<PlaceId> readers = {PlaceId(0)};
     auto placed = sharding::place(graph, cuts, readers);
     ASSERT_TRUE(placed) << render(placed.error());
@@ -45,6 +46,10 @@ void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, in
         auto sound = placing::verify(module);
         ASSERT_TRUE(sound) << render(sound.error());
         split.push_back(*placing::split(module));
+        if (!joins) continue;
+        for (placing::Function& function : split.back().functions) function = placing::joined(function);
+        sound = placing::verify(split.back());
+        ASSERT_TRUE(sound) << render(sound.error());
     }
     auto sound = placing::verify_messages(split);
     ASSERT_TRUE(sound) << render(sound.error());
@@ -66,6 +71,10 @@ void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, in
     if (bytes >= 0) {
         EXPECT_EQ(sent, bytes);
     }
+}
+
+void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, int32_t places, int64_t bytes = -1) {
+    for (bool joins : {false, true}) expect_whole(graph, cuts, places, joins, bytes);
 }
 
 TEST(Together, AProductByRows) {

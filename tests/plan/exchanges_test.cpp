@@ -1,0 +1,93 @@
+// What comes and leaves while a plan runs: where its batches stand.
+#include <gtest/gtest.h>
+
+#include "helpers/programs.h"
+#include "plan/plan.h"
+#include "target/target.h"
+
+namespace heddle::plan {
+namespace {
+
+// The first and the last batch that reads an input, or writes an output, of this name.
+struct Span {
+    size_t first = SIZE_MAX, last = 0;
+};
+Span touched(const Plan& plan, const std::string& name) {
+    Span span;
+    for (size_t b = 0; b < plan.run.size(); b++) {
+        for (const Launch& launch : plan.run[b]) {
+            const auto& memories = plan.trees[static_cast<size_t>(launch.tree)]->memories;
+            for (size_t i = 0; i < launch.buffers.size(); i++) {
+                const Buffer& buffer = plan.buffers[static_cast<size_t>(launch.buffers[i])];
+                const bool written = memories[i].kind != schedules::Memory::Kind::input;
+                if (buffer.kind != (written ? Buffer::Kind::output : Buffer::Kind::input)) continue;
+                if (buffer.name != name && buffer.name != "program." + name) continue;
+                span.first = std::min(span.first, b);
+                span.last = b;
+            }
+        }
+    }
+    EXPECT_NE(span.first, SIZE_MAX) << name << "\n" << print(plan);
+    return span;
+}
+
+// With all tensors of these names as outputs.
+Graph program(const std::string& calls, const std::vector<ProgramInput>& inputs, const std::vector<std::string>& outputs) {
+    Graph graph = graph_of(calls, inputs);
+    graph.outputs.clear();
+    for (const std::string& name : outputs) {
+        const auto found = std::ranges::find_if(
+            graph.tensors, [&](const Tensor& tensor) { return tensor.name == name || tensor.name == "program." + name; });
+        graph.outputs.push_back(TensorId(found - graph.tensors.begin()));
+    }
+    return graph;
+}
+
+Plan planned(const Graph& graph, const std::vector<Exchange>& exchanges, bool fuse = true) {
+    auto plan = make_plan(graph, detect_host(), {.fuse = fuse, .exchanges = exchanges});
+    EXPECT_TRUE(plan) << render(plan.error());
+    return std::move(*plan);
+}
+
+TEST(Exchanges, WhatComesLaterIsReadBehindWhatLeaves) {
+    const Graph graph = program("a = relu(x); y = add(a, r)", {input("x", {64}), input("r", {64})}, {"a", "y"});
+    EXPECT_EQ(planned(graph, {}).run.size(), 1u);
+    for (bool fuse : {true, false}) {
+        const Plan plan = planned(graph, {{false, {0}}, {true, {1}}}, fuse);
+        EXPECT_LT(touched(plan, "a").last, touched(plan, "y").first) << print(plan);
+    }
+}
+
+TEST(Exchanges, ThroughSeveralOfThem) {
+    const Graph graph = program("a = relu(x); b = exp(r); y = add(add(s, a), b)", {input("x", {64}), input("r", {64}), input("s", {64})}, {"a", "b", "y"});
+    const Plan plan = planned(graph, {{false, {0}}, {true, {1}}, {false, {1}}, {true, {2}}});
+    EXPECT_LT(touched(plan, "a").last, touched(plan, "r").first) << print(plan);
+    EXPECT_LT(touched(plan, "b").last, touched(plan, "s").first) << print(plan);
+}
+
+// A place that would wait before it computes what needs nothing of others would make them wait in turn.
+TEST(Exchanges, WhatNeedsNothingThatComesIsFirst) {
+    const Graph graph = program("z = matmul(x, w); y = add(z, r)", {input("r", {256, 256}), input("x", {256, 256}), input("w", {256, 256})}, {"y", "z"});
+    const Plan plan = planned(graph, {{true, {0}}});
+    EXPECT_LT(touched(plan, "z").last, touched(plan, "r").first) << print(plan);
+}
+
+// Turns of a pipeline: equal work, of which one part is sent before the next is begun.
+TEST(Exchanges, WhatLeavesFirstIsMadeFirst) {
+    const Graph graph = program("a = matmul(x, w); b = matmul(z, w); y = add(a, b)", {input("x", {64, 64}), input("z", {64, 64}), input("w", {64, 64})}, {"a", "b"});
+    EXPECT_EQ(touched(planned(graph, {}), "a").first, touched(planned(graph, {}), "b").first);
+    const Plan plan = planned(graph, {{false, {0}}, {false, {1}}});
+    EXPECT_LT(touched(plan, "a").last, touched(plan, "b").first) << print(plan);
+    const Plan other = planned(graph, {{false, {1}}, {false, {0}}});
+    EXPECT_LT(touched(other, "b").last, touched(other, "a").first) << print(other);
+}
+
+// It is read here by columns, too, and lies so; it is copied where it is asked for as soon as it is there.
+TEST(Exchanges, WhatLeavesInAnotherLayoutIsCopiedAtOnce) {
+    const Graph graph = program("a = conv(x, k, pads: 1); b = conv(a, k, pads: 1); y = add(b, r)", {input("x", {1, 16, 24, 24}), input("k", {16, 16, 3, 3}), input("r", {1, 16, 24, 24})}, {"a", "y"});
+    const Plan plan = planned(graph, {{false, {0}}, {true, {2}}});
+    EXPECT_LT(touched(plan, "a").last, touched(plan, "r").first) << print(plan);
+}
+
+}  // namespace
+}  // namespace heddle::plan
