@@ -29,7 +29,8 @@ std::string text_of(const Refusal& refusal) {
     case Refusal::Why::parts: return "parts of a reduction are tasks, which their sum waits for";
     case Refusal::Why::stored: return "it was asked to be stored";
     case Refusal::Why::opaque: return "an opaque operation";
-    case Refusal::Why::message: return "one of them would wait for a message, or a message for it, that the other does not need";
+    case Refusal::Why::message:
+        return "one of them would wait for a message, or a message for it, that the other does not need";
     case Refusal::Why::path: return "another kernel stands between";
     case Refusal::Why::apart: return "a kernel of theirs could not be made";
     }

@@ -89,7 +89,8 @@ Function joined(const Function& function) {
     made.steps.clear();
     for (auto from = function.steps.begin(); from != function.steps.end();) {
         const auto to = std::find_if_not(from, function.steps.end(), joins);
-        const auto computing = std::count_if(from, to, [](const Step& step) { return step.kind == Step::Kind::compute; });
+        const auto computing =
+            std::count_if(from, to, [](const Step& step) { return step.kind == Step::Kind::compute; });
         if (computing == 0 || computing == to - from) {
             const auto end = std::max(to, from + 1);
             made.steps.insert(made.steps.end(), from, end);

@@ -108,7 +108,8 @@ ExchangeTimes::ExchangeTimes(const plan::Plan& plan, const placing::Step& step, 
     for (size_t b = batches_.size(), next = complete; b-- > 0; batches_[b].expected = next)
         if (b + 1 < batches_.size() && batches_[b + 1].over != batches_[b].over) next = batches_[b + 1].over;
     // Behind a batch all is complete that no later batch makes.
-    for (size_t b = batches_.size(); b-- > 0; complete = std::min(complete, completed[b])) batches_[b].complete = complete;
+    for (size_t b = batches_.size(); b-- > 0; complete = std::min(complete, completed[b]))
+        batches_[b].complete = complete;
 }
 
 ExchangingRun::ExchangingRun(const placing::Step& step, const ExchangeTimes& times, LiveValues& values,
@@ -158,7 +159,8 @@ Result<void> ExchangingRun::expect(size_t count) {
         if (auto done = messages_.expect(next.process, next.values); !done) return done;
         for (ValueId v : next.values) {
             const auto found = std::ranges::find(step_.inputs, v);
-            if (found != step_.inputs.end()) inputs_[static_cast<size_t>(found - step_.inputs.begin())] = values_[v].data();
+            if (found != step_.inputs.end())
+                inputs_[static_cast<size_t>(found - step_.inputs.begin())] = values_[v].data();
         }
     }
     return {};
@@ -184,7 +186,8 @@ Result<void> ExchangingRun::send(size_t count) {
         if (next.comes) continue;
         const auto comes = [&](ValueId v) {
             for (size_t e = over_; e < sent_; e++)
-                if (exchange(e).comes && std::ranges::find(exchange(e).values, v) != exchange(e).values.end()) return true;
+                if (exchange(e).comes && std::ranges::find(exchange(e).values, v) != exchange(e).values.end())
+                    return true;
             return false;
         };
         if (std::ranges::any_of(next.values, comes)) return {};
@@ -195,7 +198,8 @@ Result<void> ExchangingRun::send(size_t count) {
     return {};
 }
 
-Result<void> ExchangingRun::reported(const char* what, const Exchange& exchange, const std::function<Result<void>()>& act) {
+Result<void> ExchangingRun::reported(const char* what, const Exchange& exchange,
+                                     const std::function<Result<void>()>& act) {
     if (!report_) return act();
     const auto begin = std::chrono::steady_clock::now();
     auto done = act();

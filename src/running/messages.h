@@ -90,7 +90,8 @@ private:
     Result<void> expect(size_t count);
     Result<void> finish(size_t count);
     Result<void> send(size_t count);
-    Result<void> reported(const char* what, const placing::Exchange& exchange, const std::function<Result<void>()>& act);
+    Result<void> reported(const char* what, const placing::Exchange& exchange,
+                          const std::function<Result<void>()>& act);
 
     const placing::Step& step_;
     const ExchangeTimes& times_;

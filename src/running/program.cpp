@@ -245,9 +245,8 @@ public:
           taken_(taken),
           report_(report),
           transport_(transport),
-          values_{.data = Values(function_.values.size()), .allocate = [this](ValueId v) {
-                      return program_.allocate(function_.value(v).type, memory_of(v));
-                  }},
+          values_{.data = Values(function_.values.size()),
+                  .allocate = [this](ValueId v) { return program_.allocate(function_.value(v).type, memory_of(v)); }},
           messages_(values_, transport) {}
 
     Result<Values> run(Values arguments) {

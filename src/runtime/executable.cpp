@@ -348,8 +348,8 @@ Result<void> Session::run_fitting(std::span<const std::byte* const> inputs, std:
     return launch(inputs, outputs, watched, between);
 }
 
-Result<void> Session::launch(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs, Progress* watched,
-                             BetweenBatches* between) {
+Result<void> Session::launch(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs,
+                             Progress* watched, BetweenBatches* between) {
     const plan::Plan& p = plan();
     if (auto taken = arena_->take(p, numbers_); !taken) return taken;
     codegen::Device* const device = executable_->device().get();

@@ -126,8 +126,8 @@ public:
     // The same without a check of inputs, of which only the memory is given: dense ones of the plan's present types and its
     // values. Of no device, and of a plan without donations. `between` may fill in where inputs and outputs lie that no batch
     // before has touched.
-    Result<void> run_fitting(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs, Progress* watched,
-                             BetweenBatches* between = nullptr);
+    Result<void> run_fitting(std::span<const std::byte* const> inputs, std::vector<TensorData>& outputs,
+                             Progress* watched, BetweenBatches* between = nullptr);
     // Without memory where an input gives it.
     std::vector<TensorData> make_outputs() const;
 

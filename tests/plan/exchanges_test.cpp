@@ -32,12 +32,14 @@ Span touched(const Plan& plan, const std::string& name) {
 }
 
 // With all tensors of these names as outputs.
-Graph program(const std::string& calls, const std::vector<ProgramInput>& inputs, const std::vector<std::string>& outputs) {
+Graph program(const std::string& calls, const std::vector<ProgramInput>& inputs,
+              const std::vector<std::string>& outputs) {
     Graph graph = graph_of(calls, inputs);
     graph.outputs.clear();
     for (const std::string& name : outputs) {
-        const auto found = std::ranges::find_if(
-            graph.tensors, [&](const Tensor& tensor) { return tensor.name == name || tensor.name == "program." + name; });
+        const auto found = std::ranges::find_if(graph.tensors, [&](const Tensor& tensor) {
+            return tensor.name == name || tensor.name == "program." + name;
+        });
         graph.outputs.push_back(TensorId(found - graph.tensors.begin()));
     }
     return graph;
@@ -59,7 +61,8 @@ TEST(Exchanges, WhatComesLaterIsReadBehindWhatLeaves) {
 }
 
 TEST(Exchanges, ThroughSeveralOfThem) {
-    const Graph graph = program("a = relu(x); b = exp(r); y = add(add(s, a), b)", {input("x", {64}), input("r", {64}), input("s", {64})}, {"a", "b", "y"});
+    const Graph graph = program("a = relu(x); b = exp(r); y = add(add(s, a), b)",
+                                {input("x", {64}), input("r", {64}), input("s", {64})}, {"a", "b", "y"});
     const Plan plan = planned(graph, {{false, {0}}, {true, {1}}, {false, {1}}, {true, {2}}});
     EXPECT_LT(touched(plan, "a").last, touched(plan, "r").first) << print(plan);
     EXPECT_LT(touched(plan, "b").last, touched(plan, "s").first) << print(plan);
@@ -67,14 +70,16 @@ TEST(Exchanges, ThroughSeveralOfThem) {
 
 // A place that would wait before it computes what needs nothing of others would make them wait in turn.
 TEST(Exchanges, WhatNeedsNothingThatComesIsFirst) {
-    const Graph graph = program("z = matmul(x, w); y = add(z, r)", {input("r", {256, 256}), input("x", {256, 256}), input("w", {256, 256})}, {"y", "z"});
+    const Graph graph = program("z = matmul(x, w); y = add(z, r)",
+                                {input("r", {256, 256}), input("x", {256, 256}), input("w", {256, 256})}, {"y", "z"});
     const Plan plan = planned(graph, {{true, {0}}});
     EXPECT_LT(touched(plan, "z").last, touched(plan, "r").first) << print(plan);
 }
 
 // Turns of a pipeline: equal work, of which one part is sent before the next is begun.
 TEST(Exchanges, WhatLeavesFirstIsMadeFirst) {
-    const Graph graph = program("a = matmul(x, w); b = matmul(z, w); y = add(a, b)", {input("x", {64, 64}), input("z", {64, 64}), input("w", {64, 64})}, {"a", "b"});
+    const Graph graph = program("a = matmul(x, w); b = matmul(z, w); y = add(a, b)",
+                                {input("x", {64, 64}), input("z", {64, 64}), input("w", {64, 64})}, {"a", "b"});
     EXPECT_EQ(touched(planned(graph, {}), "a").first, touched(planned(graph, {}), "b").first);
     const Plan plan = planned(graph, {{false, {0}}, {false, {1}}});
     EXPECT_LT(touched(plan, "a").last, touched(plan, "b").first) << print(plan);
@@ -84,7 +89,9 @@ TEST(Exchanges, WhatLeavesFirstIsMadeFirst) {
 
 // It is read here by columns, too, and lies so; it is copied where it is asked for as soon as it is there.
 TEST(Exchanges, WhatLeavesInAnotherLayoutIsCopiedAtOnce) {
-    const Graph graph = program("a = conv(x, k, pads: 1); b = conv(a, k, pads: 1); y = add(b, r)", {input("x", {1, 16, 24, 24}), input("k", {16, 16, 3, 3}), input("r", {1, 16, 24, 24})}, {"a", "y"});
+    const Graph graph =
+        program("a = conv(x, k, pads: 1); b = conv(a, k, pads: 1); y = add(b, r)",
+                {input("x", {1, 16, 24, 24}), input("k", {16, 16, 3, 3}), input("r", {1, 16, 24, 24})}, {"a", "y"});
     const Plan plan = planned(graph, {{false, {0}}, {true, {2}}});
     EXPECT_LT(touched(plan, "a").last, touched(plan, "r").first) << print(plan);
 }

@@ -33,7 +33,8 @@ std::vector<sharding::Cut> cuts_by(const Graph& graph, const std::string& name, 
 }
 
 // Each process's steps one after another, or as one.
-void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, int32_t places, bool joins, int64_t bytes) {
+void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, int32_t places, bool joins,
+                  int64_t bytes) {
     std::vector<PlaceId> readers = {PlaceId(0)};
     auto placed = sharding::place(graph, cuts, readers);
     ASSERT_TRUE(placed) << render(placed.error());
