@@ -1,6 +1,7 @@
 // Chooses for one phase: lanes, then rows, tile, packing and order, each from what is chosen before it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -36,6 +37,7 @@ private:
     bool decides_range(AxisId axis) const;
     double share_behind() const;
     double fold_of_a_vector(AxisId axis, int64_t width) const;
+    double written_on(EquationIndex index, AxisId axis, const std::function<double(Movement)>& of) const;
     double cost(AxisId axis) const;
     std::optional<PackedOperand> packable(const ReadAccess& read, AxisId lanes) const;
     int64_t rows_sharing(Expr read, AxisId lanes) const;

@@ -157,6 +157,34 @@ double Chooser::fold_of_a_vector(AxisId axis, int64_t width) const {
     return choice_numbers::fold_of_one_result / vectors;
 }
 
+// A result in an array of undecided order that other phases write to outputs: how those move, when the axis that they read it
+// along does, each by its share of the result's points.
+double Chooser::written_on(EquationIndex index, AxisId axis, const std::function<double(Movement)>& of) const {
+    const KernelEquation& made = equation(index);
+    const LocalStorage& storage = storage_[static_cast<size_t>(made.tensor)];
+    if (storage.kind != LocalStorage::Kind::array || !storage.order.empty()) return 0;
+    const auto points = [&](const KernelEquation& e) {
+        double all = 1;
+        for (AxisId own : e.axes) all *= static_cast<double>(hint(own));
+        return all;
+    };
+    double total = 0;
+    for (const KernelEquation& other : kernel_.equations) {
+        const bool is_output = kernel_.tensor(other.tensor).role == KernelTensor::Role::output;
+        if (!is_output || other.reducer || other.update) continue;
+        for (const ReadAccess& read : reads_of(other.right)) {
+            if (read.tensor != made.tensor) continue;
+            const std::vector<Expr> coordinates = coordinates_of(read.value);
+            for (size_t d = 0; d < made.left.size() && d < coordinates.size(); d++) {
+                const AxisId along = lone_axis(coordinates[d]);
+                if (lone_axis(made.left[d]) != axis || along < 0) continue;
+                total += of(movements_.of(other.tensor, other.left, along)) * std::min(1.0, points(other) / points(made));
+            }
+        }
+    }
+    return total;
+}
+
 double Chooser::cost(AxisId axis) const {
     bool reduces = !group_.reductions.empty(), reduced = contains(group_.reduced, axis);
     const int64_t extent = hint(axis), width = lane_width(choice_numbers::least_element);
@@ -189,7 +217,9 @@ double Chooser::cost(AxisId axis) const {
     };
     for (EquationIndex index : stream_writes_) total += written(index);
     if (!reduced) {
-        for (EquationIndex index : writes_) total += written(index) * (reduces ? share_behind() : 1);
+        const auto plainly = [&](Movement movement) { return of(movement, false, false); };
+        for (EquationIndex index : writes_)
+            total += (written(index) + written_on(index, axis, plainly)) * (reduces ? share_behind() : 1);
         for (const ReadAccess& read : reads_behind_)
             total += of(movements_.of(read.value, axis), false, false) * share_behind();
     }

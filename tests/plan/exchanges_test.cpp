@@ -96,5 +96,18 @@ TEST(Exchanges, WhatLeavesInAnotherLayoutIsCopiedAtOnce) {
     EXPECT_LT(touched(plan, "a").last, touched(plan, "r").first) << print(plan);
 }
 
+// A row of what a convolution makes is sent, all of it lies by channels for the next one. So the vectors run along channels,
+// and what it reads, which lies so, need not be packed along the row.
+TEST(Exchanges, ARowThatLeavesDoesNotTurnTheVectors) {
+    const Graph graph = program(
+        "r = relu(conv(x, k, pads: 1)); a = relu(conv(r, m)); s = slice(a, starts: [13], ends: [14], axes: [2]); "
+        "y = add(conv(concat([a, h], axis: 2), n, pads: [1, 1, 0, 1]), s)",
+        {input("x", {1, 64, 14, 56}), input("k", {64, 64, 3, 3}), input("m", {64, 64, 1, 1}), input("h", {1, 64, 1, 56}),
+         input("n", {64, 64, 3, 3})},
+        {"s", "y"});
+    const Plan plan = planned(graph, {{false, {0}}, {true, {3}}});
+    for (const Buffer& buffer : plan.buffers) EXPECT_NE(buffer.name, "program.r packed") << summary(plan);
+}
+
 }  // namespace
 }  // namespace heddle::plan
