@@ -100,12 +100,12 @@ TEST(Exchanges, WhatLeavesInAnotherLayoutIsCopiedAtOnce) {
 // and what it reads, which lies so, need not be packed along the row.
 TEST(Exchanges, ARowThatLeavesDoesNotTurnTheVectors) {
     const Graph graph = program(
-        "r = relu(conv(x, k, pads: 1)); a = relu(conv(r, m)); s = slice(a, starts: [13], ends: [14], axes: [2]); "
-        "y = add(conv(concat([a, h], axis: 2), n, pads: [1, 1, 0, 1]), s)",
-        {input("x", {1, 64, 14, 56}), input("k", {64, 64, 3, 3}), input("m", {64, 64, 1, 1}), input("h", {1, 64, 1, 56}),
-         input("n", {64, 64, 3, 3})},
-        {"s", "y"});
-    const Plan plan = planned(graph, {{false, {0}}, {true, {3}}});
+        "r = relu(conv(x, k, pads: 1)); a = relu(conv(r, m, b)); s = slice(a, starts: [27], ends: [28], axes: [2]); "
+        "t = conv(concat([a, h], axis: 2), n, pads: [1, 1, 0, 1]); y = add(t, s)",
+        {input("x", {1, 256, 28, 56}), input("k", {256, 256, 3, 3}), input("m", {64, 256, 1, 1}), input("b", {64}),
+         input("h", {1, 64, 1, 56}), input("n", {64, 64, 3, 3})},
+        {"s", "t"});
+    const Plan plan = planned(graph, {});
     for (const Buffer& buffer : plan.buffers) EXPECT_NE(buffer.name, "program.r packed") << summary(plan);
 }
 
