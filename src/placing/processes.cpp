@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
+
+#include "placing/buckets.h"
 
 namespace heddle::placing {
 namespace {
@@ -75,8 +78,8 @@ public:
     }
 
 private:
-    // By the step that makes the values, and the process that reads them.
-    using Key = std::pair<size_t, int32_t>;
+    // By the step that makes the values, the number among its messages to that process, and the process that reads them.
+    using Key = std::tuple<size_t, size_t, int32_t>;
     struct Pending {
         Message text;
         std::vector<ValueId> sent, received;  // of the mixed function
@@ -91,21 +94,51 @@ private:
 
     void find_messages() {
         std::map<ValueId, size_t> made;
+        std::map<std::pair<size_t, int32_t>, std::vector<const Step*>> crossing;  // by the step that makes the values
         for (size_t s = 0; s < mixed_.steps.size(); s++) {
             const Step& step = mixed_.steps[s];
             for (ValueId v : step.outputs) made[v] = s;
-            if (!crosses(step)) continue;
-            const int32_t from = process_of(step.inputs[0]), to = process_of(step.outputs[0]);
-            const Key key{made.at(step.inputs[0]), to};
+            if (crosses(step)) crossing[{made.at(step.inputs[0]), process_of(step.outputs[0])}].push_back(&step);
+        }
+        for (const auto& [key, copies] : crossing) add_messages(key.first, copies);
+    }
+
+    // Of what one step makes for one process.
+    void add_messages(size_t made, const std::vector<const Step*>& copies) {
+        const int32_t from = process_of(copies[0]->inputs[0]), to = process_of(copies[0]->outputs[0]);
+        const std::vector<size_t> buckets = copies.size() > 1 ? buckets_of_step(made, copies) : std::vector<size_t>(1);
+        for (size_t c = 0; c < copies.size(); c++) {
+            const ValueId sent = copies[c]->inputs[0], received = copies[c]->outputs[0];
+            const Key key{made, buckets[c], to};
             Pending& message = messages_[key];
             message.text.from = from;
             message.text.to = to;
-            message.text.values.push_back(mixed_.value(step.inputs[0]).name);
-            message.text.bytes += mixed_.value(step.inputs[0]).type.byte_size();
-            message.sent.push_back(step.inputs[0]);
-            message.received.push_back(step.outputs[0]);
-            brings_[step.outputs[0]] = key;
+            message.text.values.push_back(mixed_.value(sent).name);
+            message.text.bytes += mixed_.value(sent).type.byte_size();
+            message.sent.push_back(sent);
+            message.received.push_back(received);
+            brings_[received] = key;
         }
+    }
+
+    std::vector<size_t> buckets_of_step(size_t made, const std::vector<const Step*>& copies) {
+        const Step& step = mixed_.steps[made];
+        if (step.kind != Step::Kind::compute) return std::vector<size_t>(copies.size());
+        auto [known, fresh] = ready_.try_emplace(made);
+        if (fresh) {
+            const auto seconds = seconds_to_outputs(*step.graph, *system_.device(step.device).target);
+            for (size_t i = 0; i < seconds.size(); i++) known->second[step.outputs[i]] = seconds[i];
+        }
+        std::vector<Leaving> leaving;
+        for (const Step* copy : copies)
+            leaving.push_back({known->second.at(copy->inputs[0]), mixed_.value(copy->inputs[0]).type.byte_size()});
+        const double latency = seconds_between(*copies[0], 0);
+        constexpr int64_t many = int64_t{1} << 30;
+        return buckets_of(leaving, latency, many / (seconds_between(*copies[0], many) - latency));
+    }
+
+    double seconds_between(const Step& copy, int64_t bytes) const {
+        return system_.route(mixed_.value(copy.inputs[0]).memory, mixed_.value(copy.outputs[0]).memory, bytes).seconds;
     }
 
     ValueId value(int32_t process, ValueId v) {
@@ -132,7 +165,7 @@ private:
         if (brings == brings_.end()) return;
         const int32_t from = messages_.at(brings->second).text.from;
         for (auto& [key, message] : messages_) {
-            if (key.first > brings->second.first) break;
+            if (key > brings->second) break;
             if (message.text.from != from || message.text.to != process || message.arrived) continue;
             message.arrived = true;
             functions_[static_cast<size_t>(process)].steps.push_back({.kind = Step::Kind::receive,
@@ -154,8 +187,8 @@ private:
         own.outputs = values(process, step.outputs);
         for (MemoryId& memory : own.route) memory = own_[static_cast<size_t>(process)].memories.at(memory);
         functions_[static_cast<size_t>(process)].steps.push_back(std::move(own));
-        for (auto message = messages_.lower_bound({s, 0}); message != messages_.end() && message->first.first == s;
-             ++message)
+        for (auto message = messages_.lower_bound({s, 0, 0});
+             message != messages_.end() && std::get<0>(message->first) == s; ++message)
             functions_[static_cast<size_t>(process)].steps.push_back({.kind = Step::Kind::send,
                                                                       .inputs = values(process, message->second.sent),
                                                                       .outputs = {},
@@ -168,6 +201,7 @@ private:
     std::vector<Function> functions_;
     std::map<Key, Pending> messages_;
     std::map<ValueId, Key> brings_;
+    std::map<size_t, std::map<ValueId, double>> ready_;  // by step: seconds until its values are complete
     std::map<std::pair<int32_t, ValueId>, ValueId> values_;
 };
 

@@ -7,7 +7,8 @@
 
 namespace heddle::placing {
 
-// What a process sends another at once: all that one of its steps makes and the other reads.
+// What a process sends another at once: of what one of its steps makes and the other reads all that is complete about at the
+// same time, or is small (buckets.h).
 struct Message {
     int32_t from = 0, to = 0;
     std::vector<std::string> values;

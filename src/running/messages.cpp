@@ -110,6 +110,17 @@ ExchangeTimes::ExchangeTimes(const plan::Plan& plan, const placing::Step& step, 
     // Behind a batch all is complete that no later batch makes.
     for (size_t b = batches_.size(); b-- > 0; complete = std::min(complete, completed[b]))
         batches_[b].complete = complete;
+    // Others have come about as far: for each message that has left one more may arrive.
+    std::vector<size_t> comes;
+    for (size_t e = 0; e < step.exchanges.size(); e++)
+        if (step.exchanges[e].comes) comes.push_back(e + 1);
+    for (size_t b = 1; b < batches_.size() && !comes.empty(); b++) {
+        const auto left = std::count_if(step.exchanges.begin(),
+                                        step.exchanges.begin() + static_cast<ptrdiff_t>(batches_[b - 1].complete),
+                                        [](const Exchange& exchange) { return !exchange.comes; });
+        const size_t at_once = std::min(static_cast<size_t>(left), comes.size() - 1);
+        batches_[b].expected = std::max(batches_[b].expected, comes[at_once]);
+    }
 }
 
 ExchangingRun::ExchangingRun(const placing::Step& step, const ExchangeTimes& times, LiveValues& values,

@@ -47,8 +47,8 @@ private:
 
 // For a step with exchanges: which of them, and what memory, each batch of its plan begins and ends. All exchanges before
 // one that a batch needs are over before that batch, in the order of all processes: so nobody waits in a circle. What
-// leaves does so behind the batch that completes it. What comes has memory from the batch before that waits for something, so
-// that it arrives while others run, until its last reader.
+// leaves does so behind the batch that completes it. What comes has memory from the batch before that waits for something, or
+// once as many messages have left as come before it, so that it arrives while others run; until its last reader.
 class ExchangeTimes {
 public:
     // `last_read`: the values that nothing reads behind the step.

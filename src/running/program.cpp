@@ -412,7 +412,10 @@ private:
 
 Result<Program::Values> Program::run_function(FunctionId function, Values arguments, MemoryId taken, RunReport* report,
                                               transport::Transport* transport) {
-    return Frame(*this, function, taken, report, transport).run(std::move(arguments));
+    Frame frame(*this, function, taken, report, transport);
+    auto results = frame.run(std::move(arguments));
+    if (!results && transport) transport->fail(results.error());  // while there is the memory that messages go from and to
+    return results;
 }
 
 }  // namespace heddle::running
