@@ -94,6 +94,7 @@ Result<Json> launches_json(const Graph& graph, const plan::Plan& plan, const Lau
             row["nodes"] = Json::array();
             for (const OperationId o : operations) row["nodes"].push_back(graph.operation(o).name);
             add_tensors(graph, operations, row);
+            row["modelled_microseconds"] = 1e6 * found->second[at].seconds;
         }
         row.update({{"layout", time.layout},
                     {"kernel", time.tree},

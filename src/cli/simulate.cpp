@@ -182,7 +182,7 @@ private:
         auto source = load(count);
         if (!source) return fail(std::move(source.error()));
         const Graph& graph = source->graph;
-        const auto kinds = placing::kinds_of(graph);
+        const auto kinds = placing::kinds_of(graph, *places_.at(0).target);
         Point point{.places = count, .mesh = said_.mesh, .links = slowest_link(places_, count), .costs = {}};
         if (count == 1)
             std::ranges::fill(point.mesh, 1);

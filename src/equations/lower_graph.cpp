@@ -43,13 +43,15 @@ std::optional<std::pair<int64_t, std::vector<int64_t>>> find_progression(const T
 
 class GraphLowering {
 public:
-    explicit GraphLowering(const Graph& graph)
-        : state_{graph, {}, std::vector<TensorIndex>(graph.tensors.size(), no_id), TableMaker(state_.system), {}} {}
+    GraphLowering(const Graph& graph, Estimates estimates)
+        : estimates_(estimates),
+          state_{graph, {}, std::vector<TensorIndex>(graph.tensors.size(), no_id), TableMaker(state_.system), {}} {}
 
     Result<System> run() {
         const Graph& graph = state_.graph;
         for (const auto& [name, value] : graph.dimension_names) {
-            state_.system.representatives[name] = class_representative(value);
+            state_.system.representatives[name] =
+                estimates_ == Estimates::of_class ? class_representative(value) : value;
         }
         for (TensorId input : graph.inputs) state_.system.inputs.push_back(state_.tensor(input));
         for (const Operation& operation : graph.operations) {
@@ -81,6 +83,7 @@ private:
         return {};
     }
 
+    const Estimates estimates_;
     LoweringState state_;
 };
 
@@ -124,10 +127,10 @@ bool LoweringState::is_reduction(TensorIndex tensor) const {
     return false;
 }
 
-Result<System> lower(const Graph& graph) {
+Result<System> lower(const Graph& graph, Estimates estimates) {
     if (auto sound = heddle::verify(graph); !sound) return fail(sound.error());
-    if (has_wide_sums(graph)) return lower(keep_sums_wide(graph));
-    return has_complex(graph) ? GraphLowering(lower_complex(graph)).run() : GraphLowering(graph).run();
+    if (has_wide_sums(graph)) return lower(keep_sums_wide(graph), estimates);
+    return has_complex(graph) ? GraphLowering(lower_complex(graph), estimates).run() : GraphLowering(graph, estimates).run();
 }
 
 }  // namespace heddle::equations

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "equations/cost.h"
 #include "equations/equation_body.h"
+#include "equations/operation_finder.h"
 #include "equations/passes.h"
 #include "pictures/draw_parts.h"
 
@@ -50,81 +52,12 @@ EquationSummary summary_of(const equations::System& system, const equations::Equ
     return summary;
 }
 
-// Which operations an equation stands for: that of its tensor, and those before it whose results are no tensors any
-// more, since passes have put them into what reads them. An operation with a step that is a tensor of its own (the sum
-// of a convolution) is where this is made, though what is left of it (the bias) may have gone elsewhere. Of several
-// that write parts of one tensor it is those that read what the equation reads.
-class OperationFinder {
-public:
-    OperationFinder(const Graph& graph, const equations::System& system)
-        : graph_(graph),
-          system_(system),
-          makers_(graph.tensors.size()),
-          tensors_(graph.tensors.size(), no_id),
-          has_steps_(graph.operations.size(), false),
-          sources_(graph.operations.size()) {
-        for (size_t o = 0; o < graph.operations.size(); o++) {
-            for (TensorId t : graph.operations[o].outputs) makers_[t].push_back(OperationId(o));
-        }
-        for (size_t t = 0; t < system.tensors.size(); t++) {
-            const equations::SystemTensor& tensor = system.tensors[t];
-            const bool made =
-                std::ranges::any_of(tensor.equations, [&](int32_t e) { return !system.equation(e).dead; });
-            if (!made && tensor.kind == equations::SystemTensor::Kind::computed) continue;
-            if (tensor.graph_tensor >= 0) {
-                tensors_[tensor.graph_tensor] = equations::TensorIndex(t);
-            } else if (tensor.operation >= 0) {
-                has_steps_[tensor.operation] = true;
-                sources_[tensor.operation].insert(equations::TensorIndex(t));
-            }
-        }
-        for (size_t o = 0; o < graph.operations.size(); o++) {
-            for (TensorId t : graph.operations[o].inputs) {
-                if (tensors_[t] >= 0) sources_[o].insert(tensors_[t]);
-                if (tensors_[t] >= 0) continue;
-                for (OperationId maker : makers_[t]) sources_[o].insert(sources_[maker].begin(), sources_[maker].end());
-            }
-        }
-    }
-
-    void add(const equations::Equation& equation, std::set<OperationId>& operations) const {
-        std::set<equations::TensorIndex> read;
-        for (equations::Expr access : equations::reads(equation)) read.insert(access->tensor());
-        std::vector<OperationId> open;
-        auto add_all = [&](const std::vector<OperationId>& makers, bool whole) {
-            for (OperationId o : makers) {
-                const bool own = makers.size() == 1 ||
-                                 std::ranges::any_of(sources_[o], [&](auto source) { return read.contains(source); });
-                if (own && (whole || !has_steps_[o]) && operations.insert(o).second) open.push_back(o);
-            }
-        };
-        const equations::SystemTensor& tensor = system_.tensor(equation.tensor);
-        if (tensor.graph_tensor >= 0)
-            add_all(makers_[tensor.graph_tensor], true);
-        else if (tensor.operation >= 0)
-            add_all({tensor.operation}, true);
-        while (!open.empty()) {
-            const OperationId o = open.back();
-            open.pop_back();
-            for (TensorId t : graph_.operation(o).inputs) {
-                if (tensors_[t] < 0) add_all(makers_[t], false);
-            }
-        }
-    }
-
-private:
-    const Graph& graph_;
-    const equations::System& system_;
-    std::vector<std::vector<OperationId>> makers_;           // by tensor
-    std::vector<equations::TensorIndex> tensors_;            // by tensor: the system's, where it still is one
-    std::vector<bool> has_steps_;                            // by operation
-    std::vector<std::set<equations::TensorIndex>> sources_;  // by operation: tensors of the system that it is made of
-};
-
 }  // namespace
 
-Summaries summarise(const Graph& graph, const equations::System& system, const equations::Partition& partition) {
-    const OperationFinder finder(graph, system);
+Summaries summarise(const Graph& graph, const equations::System& system, const equations::Partition& partition,
+                    const Target& target) {
+    const equations::OperationFinder finder(graph, system);
+    const auto costs = equations::costs_of(system, partition, target);
     Summaries summaries;
     for (const auto& batch : partition.batches) {
         for (int32_t k : batch) {
@@ -132,6 +65,7 @@ Summaries summarise(const Graph& graph, const equations::System& system, const e
             std::vector<std::string> names;
             for (auto t : kernel.outputs) names.push_back(system.tensor(t).name);
             KernelSummary& summary = summaries[fmt::format("{}", fmt::join(names, ", "))].emplace_back();
+            summary.seconds = costs[static_cast<size_t>(k)].seconds;
             for (int32_t e : kernel.equations) {
                 summary.equations.push_back(summary_of(system, system.equation(e)));
                 finder.add(system.equation(e), summary.operations);
@@ -145,7 +79,7 @@ Result<Summaries> summarise(const Graph& graph, const Target& target) {
     auto system = equations::lower(graph);
     if (!system) return fail(std::move(system.error()));
     equations::optimise(*system);
-    return summarise(graph, *system, equations::fuse(*system, target, {}));
+    return summarise(graph, *system, equations::fuse(*system, target, {}), target);
 }
 
 std::string operators_text(const Graph& graph, const std::set<OperationId>& operations) {

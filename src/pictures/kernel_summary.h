@@ -21,11 +21,13 @@ struct EquationSummary {
 struct KernelSummary {
     std::vector<EquationSummary> equations;
     std::set<OperationId> operations;
+    double seconds = 0;  // modelled, in a launch of its own (equations/cost.h)
 };
 
 // By the name of their launches: those of `run`, in order.
 using Summaries = std::map<std::string, std::vector<KernelSummary>>;
-Summaries summarise(const Graph& graph, const equations::System& system, const equations::Partition& partition);
+Summaries summarise(const Graph& graph, const equations::System& system, const equations::Partition& partition,
+                    const Target& target);
 // A plan keeps no equations; the same pure functions give the same ones again.
 Result<Summaries> summarise(const Graph& graph, const Target& target);
 

@@ -14,7 +14,7 @@ Result<Cutting> choose_cuts(const Graph& graph, const SaidCuts& said, const Syst
     std::optional<ThreadPool> pool;
     if (graph.operations.size() > 16)
         pool.emplace(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 64u)));
-    const OperationKinds kinds = kinds_of(graph);
+    const OperationKinds kinds = kinds_of(graph, *system.devices.front().target);
     auto table = cut_table(graph, kinds, said, system, pool ? &*pool : nullptr);
     if (!table) return fail(std::move(table.error()));
     const LinkFigures links = link_figures(system);

@@ -23,12 +23,16 @@ std::vector<OperationWork> work_of(const Graph& graph) {
     return list;
 }
 
-double seconds(const OperationWork& work, const Target& target) {
+double roofline(const OperationWork& work, const Target& target) {
     double rate = target.operations * target.cores;
     // What no figure is known of runs as fast as the targets' defaults say; the interpreter does not.
     static const SchemaField<Target>* const operations = find_target_field("operations");
     if (target.kind == "reference" && !is_known(target, *operations)) rate /= interpreted_times;
-    return target.launch_seconds + std::max(work.bytes / target.bandwidth, work.operations / rate);
+    return std::max(work.bytes / target.bandwidth, work.operations / rate);
+}
+
+double seconds(const OperationWork& work, const Target& target) {
+    return target.launch_seconds + roofline(work, target);
 }
 
 }  // namespace heddle::placing

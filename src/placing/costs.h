@@ -19,8 +19,11 @@ std::vector<OperationWork> work_of(const Graph& graph);
 // How much longer operations take that are interpreted, where the target does not say how many it does in a second.
 inline constexpr double interpreted_times = 100;
 
-// launch + max(bytes / bandwidth, operations / rate): the operation alone, before fusion, on all cores. A roofline; what
-// kernels are chosen by is finer (equations/cost.h), but knows no other device.
+// max(bytes / bandwidth, operations / rate), on all cores.
+double roofline(const OperationWork& work, const Target& target);
+
+// launch + roofline: the operation alone, before fusion, on whatever device. What programs cost as fusion makes them is
+// finer (fused_costs.h).
 double seconds(const OperationWork& work, const Target& target);
 
 }  // namespace heddle::placing

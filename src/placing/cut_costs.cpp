@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "placing/costs.h"
+#include "evaluate/work.h"
 
 namespace heddle::placing {
 
@@ -85,7 +85,19 @@ Graph alone(const Graph& graph, const Operation& operation) {
     return own;
 }
 
-Result<CutCost> cost_of_cut(const Graph& graph, OperationId operation, const sharding::Cut& cut, const System& system) {
+double bytes_in_memory(const std::vector<std::pair<TensorId, Box>>& boxes, const std::vector<int64_t>& element_bytes,
+                       const InProgram& in) {
+    double sum = 0;
+    for (const auto& [tensor, box] : boxes) {
+        const auto t = static_cast<size_t>(tensor.number());
+        if (t >= in.in_kernels.size() || !in.in_kernels[t])
+            sum += static_cast<double>(element_bytes[t] * int64_t{box.volume()});
+    }
+    return sum;
+}
+
+Result<CutCost> cost_of_cut(const Graph& graph, OperationId operation, const sharding::Cut& cut, const InProgram& in,
+                            const System& system) {
     auto placed = sharding::place(alone(graph, graph.operation(operation)), {cut}, {});
     if (!placed) return fail(std::move(placed.error()));
     const size_t places = system.devices.size();
@@ -94,12 +106,19 @@ Result<CutCost> cost_of_cut(const Graph& graph, OperationId operation, const sha
                  .seconds = std::vector<double>(places),
                  .launches = std::vector<int64_t>(places)};
     for (const Tensor& tensor : placed->graph.tensors) cost.element_bytes.push_back(bytes(tensor.type.dtype));
-    const auto work = work_of(placed->graph);
-    for (size_t o = 0; o < work.size(); o++) {
-        if (placed->slices.contains(placed->graph.operations[o].outputs[0])) continue;
-        cost.seconds[placed->places[o]] += seconds(work[o], *system.devices[placed->places[o]].target);
+    std::vector<OperationWork> works(places);
+    for (const Touched& touched : cost.touched)
+        for (const auto* boxes : {&touched.reads, &touched.makes})
+            works[touched.place].bytes += bytes_in_memory(*boxes, cost.element_bytes, in);
+    for (size_t o = 0; o < placed->graph.operations.size(); o++) {
+        const Operation& part = placed->graph.operations[o];
+        if (placed->slices.contains(part.outputs[0])) continue;
+        if (part.body) works[placed->places[o]].operations += scalar_operations(*part.body);
         cost.launches[placed->places[o]]++;
     }
+    for (size_t p = 0; p < places; p++)
+        if (cost.launches[p] > 0) cost.seconds[p] = seconds(works[p], *system.devices[p].target, in,
+                                      static_cast<double>(cost.launches[p] - 1));
     return cost;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "placing/devices.h"
+#include "placing/fused_costs.h"
 #include "sharding/shard.h"
 
 namespace heddle::placing {
@@ -38,10 +39,14 @@ Graph alone(const Graph& graph, const Operation& operation);
 struct CutCost {
     std::vector<sharding::Touched> touched;  // tensors numbered as in tensors_of, then those that are new for the cut
     std::vector<int64_t> element_bytes;      // of all of these
-    std::vector<double> seconds;             // by place, of all its work (costs.h)
+    std::vector<double> seconds;             // by place, of all its work (fused_costs.h)
     std::vector<int64_t> launches;           // by place
 };
+// Bytes of boxes, of tensors that are numbered so, that lie in memory: all but what fusion keeps inside of kernels.
+double bytes_in_memory(const std::vector<std::pair<TensorId, Box>>& boxes, const std::vector<int64_t>& element_bytes,
+                       const InProgram& in);
 // Codes: those of sharding::place.
-Result<CutCost> cost_of_cut(const Graph& graph, OperationId operation, const sharding::Cut& cut, const System& system);
+Result<CutCost> cost_of_cut(const Graph& graph, OperationId operation, const sharding::Cut& cut, const InProgram& in,
+                            const System& system);
 
 }  // namespace heddle::placing

@@ -116,7 +116,7 @@ std::vector<FrontPoint> front_of(std::vector<FrontPoint> points) {
 Result<std::vector<FrontPoint>> search_front(const Graph& graph, const Machines& machines,
                                              const std::vector<sharding::PlaceId>& readers,
                                              const FrontOptions& options) {
-    const OperationKinds kinds = kinds_of(graph);
+    const OperationKinds kinds = kinds_of(graph, *machines.system_of(1).devices.front().target);
     std::vector<std::unique_ptr<MeshSearch>> searches;
     for (const Mesh& mesh : meshes_of(machines.places)) {
         if (!searches.empty() && options.effort.stop()) break;

@@ -107,8 +107,9 @@ private:
         if (std::ranges::count(said_.stages, true) == 0) return;
         std::vector<double> until;
         double all = 0;
-        for (const OperationWork& work : work_of(graph_))
-            until.push_back(all += seconds(work, *system_.devices[0].target));
+        const std::vector<OperationWork> works = work_of(graph_);
+        for (size_t o = 0; o < works.size(); o++)
+            until.push_back(all += seconds(works[o], *system_.devices[0].target, kinds_.kind(OperationId(o)).in));
         for (size_t d = 0; d < said_.mesh.size(); d++) {
             auto& own = stages_.emplace_back();
             for (double seconds : until) {
@@ -200,7 +201,7 @@ private:
             return;
         }
         cut->round_bytes = links_.latency * links_.bandwidth;
-        auto cost = cost_of_cut(graph_, kind.first, *cut, system_);
+        auto cost = cost_of_cut(graph_, kind.first, *cut, kind.in, system_);
         if (!cost) {
             wanted.made = fail(std::move(cost.error()));
             return;
@@ -285,13 +286,14 @@ private:
 
 }  // namespace
 
-OperationKinds kinds_of(const Graph& graph) {
+OperationKinds kinds_of(const Graph& graph, const Target& target) {
     OperationKinds made;
+    const std::vector<InProgram> in = in_program(graph, target);
     std::map<std::string, int32_t> known;
     for (size_t o = 0; o < graph.operations.size(); o++) {
         const auto [found, fresh] =
-            known.try_emplace(kind_text(graph, graph.operations[o]), static_cast<int32_t>(made.kinds.size()));
-        if (fresh) made.kinds.push_back({OperationId(o), sharding::axes_of(graph, graph.operations[o])});
+            known.try_emplace(in[o].text() + kind_text(graph, graph.operations[o]), static_cast<int32_t>(made.kinds.size()));
+        if (fresh) made.kinds.push_back({OperationId(o), sharding::axes_of(graph, graph.operations[o]), in[o]});
         made.of.push_back(found->second);
     }
     return made;

@@ -13,17 +13,20 @@
 
 namespace heddle::placing {
 
-// Operations of one body on tensors of equal types, in whatever graph place: their axes are the same.
+// Operations of one body on tensors of equal types, of which fusion makes the same, in whatever graph place: their axes are
+// the same.
 struct OperationKind {
     OperationId first;
     std::vector<sharding::Axis> axes;
+    InProgram in;
 };
 struct OperationKinds {
     std::vector<OperationKind> kinds;
     std::vector<int32_t> of;  // by OperationId
     const OperationKind& kind(OperationId operation) const { return kinds[static_cast<size_t>(of[operation])]; }
 };
-OperationKinds kinds_of(const Graph& graph);
+// `target`: of a place, which decides what is fused.
+OperationKinds kinds_of(const Graph& graph, const Target& target);
 
 struct CutChoice {
     AxesOfMesh axes;

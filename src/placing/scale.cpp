@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "graph/verify.h"
-#include "placing/costs.h"
+#include "evaluate/work.h"
 #include "placing/layouts.h"
 
 namespace heddle::placing {
@@ -21,7 +21,8 @@ using Touch = std::pair<TensorId, Box>;
 struct BoxWork {
     struct Stage {
         std::vector<Touch> reads, makes;
-        std::vector<OperationWork> work;
+        OperationWork work;  // in memory
+        int64_t kernels = 0;
     };
     struct Combining {
         TensorId result;
@@ -52,7 +53,8 @@ Box written_by(Body body, const Box& range) {
     return box;
 }
 
-Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>& axes, const Box& box) {
+Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>& axes, const InProgram& in,
+                              const Box& box) {
     // The parts before and behind are one box each: however many there are, this one does the same.
     std::vector<Box> boxes(1);
     std::vector<bool> is_cut;
@@ -74,7 +76,6 @@ Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>&
     auto sharded = sharding::shard(own, OperationId(0), boxes);
     if (!sharded) return fail(std::move(sharded.error()));
     const Graph& graph = sharded->graph;
-    const auto work = work_of(graph);
     BoxWork made;
     for (const Tensor& tensor : graph.tensors) made.element_bytes.push_back(bytes(tensor.type.dtype));
     made.stages.resize(sharded->combinations.size() + 1);
@@ -85,7 +86,9 @@ Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>&
         BoxWork::Stage& stage = made.stages[application.stage];
         for (const sharding::Region& region : application.inputs) stage.reads.emplace_back(region.tensor, region.box);
         for (const sharding::Region& region : application.outputs) stage.makes.emplace_back(region.tensor, region.box);
-        stage.work.push_back(work[application.operation]);
+        stage.work.operations += scalar_operations(*graph.operation(application.operation).body);
+        stage.work.bytes += bytes_in_memory(stage.reads, made.element_bytes, in) + bytes_in_memory(stage.makes, made.element_bytes, in);
+        stage.kernels++;
     }
     for (size_t c = 0; c < sharded->combinations.size(); c++) {
         const sharding::Combination& combination = sharded->combinations[c];
@@ -112,7 +115,7 @@ Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>&
         for (TensorId t : combination.partial) own_part.partial_bytes += made.element_bytes[t];
         const double elements =
             static_cast<double>(int64_t{Box::whole(graph.tensor(combination.partial.front()).type.shape).volume()});
-        own_part.operations = elements > 0 ? work[combination.operation].operations / elements : 0;
+        own_part.operations = elements > 0 ? scalar_operations(own_part.body) / elements : 0;
     }
     return made;
 }
@@ -278,7 +281,7 @@ private:
         const auto known = known_.find({kinds_.of[id], box});
         if (known != known_.end()) return &known->second;
         const OperationKind& kind = kinds_.kind(id);
-        auto made = work_of_box(alone(graph_, graph_.operation(kind.first)), kind.axes, box);
+        auto made = work_of_box(alone(graph_, graph_.operation(kind.first)), kind.axes, kind.in, box);
         if (!made) return fail(std::move(made.error()));
         return &known_.emplace(std::pair(kinds_.of[id], box), std::move(*made)).first->second;
     }
@@ -333,6 +336,8 @@ private:
         Holding inner;
         std::map<TensorId, int32_t> behind;
         std::map<TensorId, double> shares;  // elements of the share of a combined result
+        OperationWork all;
+        double kernels = 0;
         const auto holding = [&](TensorId t) -> std::pair<Holding&, TensorId> {
             const auto number = static_cast<size_t>(t.number());
             if (number >= tensors.size()) return {inner, t};
@@ -347,13 +352,16 @@ private:
                 if (&there == &place.given) continue;
                 round = std::max(round, behind[tensor] + (missing > 0));
                 spent.received += missing;
-                if (const auto share = shares.find(tensor); share != shares.end() && missing > 0)
-                    spent.seconds += static_cast<double>(int64_t{region.volume()}) / share->second *
-                                     seconds({2 * share->second,
-                                              2 * share->second * static_cast<double>(work.element_bytes[tensor])},
-                                             place_);
+                if (const auto share = shares.find(tensor); share != shares.end() && missing > 0) {
+                    const auto copied = static_cast<double>(int64_t{region.volume()});
+                    all.operations += 2 * copied;
+                    all.bytes += 2 * copied * static_cast<double>(work.element_bytes[tensor]);
+                    kernels += copied / share->second;
+                }
             }
-            for (const OperationWork& own : stage.work) spent.seconds += seconds(own, place_);
+            all.operations += stage.work.operations;
+            all.bytes += stage.work.bytes;
+            kernels += static_cast<double>(stage.kernels);
             for (const auto& [tensor, region] : stage.makes) {
                 const auto [there, name] = holding(tensor);
                 there.add(name, region);
@@ -371,18 +379,18 @@ private:
                     spent.received += received;
                     round += received > 0;
                     const auto elements = static_cast<double>(count * int64_t{share.volume()});
-                    spent.seconds += seconds(
-                        {combining.operations * elements, elements * static_cast<double>(combining.partial_bytes) +
-                                                              static_cast<double>(share.volume() * result_bytes)},
-                        place_);
+                    all.operations += combining.operations * elements;
+                    all.bytes += elements * static_cast<double>(combining.partial_bytes) +
+                                 static_cast<double>(share.volume() * result_bytes);
                     const auto [there, name] = holding(combining.result);
                     there.add(name, written_by(combining.body, share));
                     // Parts are cut into shares where they are made, and put side by side where they are combined.
                     const bool shared = !(share == combining.range);
                     const auto copied = static_cast<double>(int64_t{share.volume()});
-                    spent.seconds +=
-                        static_cast<double>(shared ? 2 * count - 1 : count) *
-                        seconds({2 * copied, 2 * copied * static_cast<double>(combining.partial_bytes)}, place_);
+                    const auto copies = static_cast<double>(shared ? 2 * count - 1 : count);
+                    all.operations += copies * 2 * copied;
+                    all.bytes += copies * 2 * copied * static_cast<double>(combining.partial_bytes);
+                    kernels += 1 + copies;
                     if (shared) shares[combining.result] = copied;
                     partial_bytes_ = std::max(partial_bytes_, received);
                 }
@@ -390,6 +398,7 @@ private:
             }
             spent.rounds = std::max(spent.rounds, round);
         }
+        spent.seconds = seconds(all, place_, kinds_.kind(id).in, kernels - 1);
         int64_t held = partial_bytes_;
         partial_bytes_ = 0;
         for (const auto& [tensor, boxes] : inner.all()) held += inner.elements(tensor) * work.element_bytes[tensor];

@@ -44,7 +44,7 @@ std::map<std::string, size_t> launches_of(const Graph& graph, bool fuse = true) 
     equations::optimise(*system);
     const auto partition = equations::fuse(*system, detect_host(), {.fuse = fuse});
     std::map<std::string, size_t> launches;
-    for (const auto& [name, kernels] : summarise(graph, *system, partition)) {
+    for (const auto& [name, kernels] : summarise(graph, *system, partition, detect_host())) {
         for (const KernelSummary& kernel : kernels) {
             EXPECT_FALSE(kernel.operations.empty()) << name;
             for (OperationId o : kernel.operations) launches[graph.operation(o).name]++;

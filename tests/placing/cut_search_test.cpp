@@ -108,7 +108,7 @@ TEST(CutSearch, EqualsAllCombinations) {
         const Graph graph =
             random.graph(static_cast<size_t>(mesh.size() > 1 ? 1 + random.pick(4) : 1 + random.pick(8)));
         const System system = random.system(place_count(mesh));
-        const auto kinds = kinds_of(graph);
+        const auto kinds = kinds_of(graph, *system.devices.front().target);
         const auto table = cut_table(graph, kinds, {mesh, {}}, system, nullptr);
         ASSERT_TRUE(table) << render(table.error());
         const LinkFigures links = link_figures(system);

@@ -27,7 +27,7 @@ template <typename Pick>
 Both both(const Graph& graph, const SaidCuts& said, double bandwidth, double latency, const Pick& pick) {
     Target device;
     const System system = alike_processes(device, static_cast<int32_t>(place_count(said.mesh)), bandwidth, latency);
-    const auto kinds = kinds_of(graph);
+    const auto kinds = kinds_of(graph, *system.devices.front().target);
     const auto table = cut_table(graph, kinds, said, system, nullptr);
     EXPECT_TRUE(table) << render(table.error());
     const LinkFigures links = link_figures(system);
@@ -100,7 +100,7 @@ product:
   body: "y = sum(k < $inner : X[@rows, k] * W[k, @cols])"
 )yaml",
                                            "product", {{DType::float32, {8, 12}}, {DType::float32, {12, 4}}});
-    const auto kinds = kinds_of(graph);
+    const auto kinds = kinds_of(graph, *system.devices.front().target);
     const auto& axes = kinds.kinds[0].axes;
     const auto folded = std::ranges::find_if(axes, [](const sharding::Axis& axis) { return axis.fold.has_value(); });
     ASSERT_NE(folded, axes.end());
