@@ -25,6 +25,7 @@ PARTS = {
     "shipped": [BENCH / "shipped.py"],
     "symbolic": [BUILD / "bench_symbolic"],
     "passes": [BENCH / "passes.py"],
+    "machines": [BENCH / "machines.py"],
 }
 
 

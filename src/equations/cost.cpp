@@ -164,6 +164,25 @@ KernelCost CostModel::cost(const std::vector<int32_t>& members) {
     return cost;
 }
 
+std::vector<TensorIndex> CostModel::copied_by(const std::vector<int32_t>& members) const {
+    std::vector<TensorIndex> copied;
+    for (int32_t member : members) {
+        const FusionNode& node = graph_.node(member);
+        // A constant operand is the one that vectors move along, and is copied once for all runs.
+        if (!node.contraction || product(graph_, node.rows) < choice_numbers::register_rows ||
+            std::ranges::any_of(node.reads, &NodeRead::constant))
+            continue;
+        for (const NodeRead& read : node.reads) {
+            const auto has = [&](const std::vector<int32_t>& slots) {
+                return std::ranges::any_of(slots, [&](int32_t s) { return std::ranges::count(read.slots, s) > 0; });
+            };
+            const bool made_here = std::ranges::any_of(read.makers, [&](int32_t m) { return finder_.is_member(m); });
+            if (!made_here && has(node.columns) && !has(node.rows)) copied.push_back(read.tensor);
+        }
+    }
+    return copied;
+}
+
 std::vector<KernelCost> costs_of(const System& system, const Partition& partition, const Target& target) {
     const FusionGraph graph(system);
     std::map<int32_t, int32_t> node_of;  // by equation
@@ -174,6 +193,7 @@ std::vector<KernelCost> costs_of(const System& system, const Partition& partitio
         std::vector<int32_t> members;
         for (int32_t equation : kernel.equations) members.push_back(node_of.at(equation));
         costs.push_back(model.cost(members));
+        costs.back().copied = model.copied_by(members);
     }
     return costs;
 }

@@ -30,9 +30,14 @@ struct KernelCost {
     double packed_bytes = 0;  // the largest operand that each task reads whole
     double tile = 1;          // tasks that share what they read
     int contractions = 0;
+    // Operands of contractions that lie behind one another for vectors only once a launch of its own has copied them: in each
+    // run, as they are no constants. Not in `seconds`: it is so whatever is fused.
+    std::vector<TensorIndex> copied;
 };
 
 class CostModel {
+    friend std::vector<KernelCost> costs_of(const System& system, const Partition& partition, const Target& target);
+
 public:
     CostModel(const FusionGraph& graph, const Target& target)
         : graph_(graph),
@@ -49,6 +54,7 @@ public:
     int64_t evaluations() const { return evaluations_; }
 
 private:
+    std::vector<TensorIndex> copied_by(const std::vector<int32_t>& members) const;  // behind cost(members)
     double common_points(const FusionNode& node) const;  // of the node's axes in T
     void add_equation(const FusionNode& node, bool output, KernelCost& cost);
     void add_repeated_reads(const std::vector<int32_t>& members, KernelCost& cost);
@@ -65,7 +71,7 @@ private:
     int64_t evaluations_ = 0;
 };
 
-// Modelled costs of a partition's kernels, each alone.
+// Modelled costs of a partition's kernels, each alone, with what they copy.
 std::vector<KernelCost> costs_of(const System& system, const Partition& partition, const Target& target);
 
 // Of the kernels that each call runs; those of a batch share a launch.

@@ -85,15 +85,15 @@ Graph alone(const Graph& graph, const Operation& operation) {
     return own;
 }
 
-double bytes_in_memory(const std::vector<std::pair<TensorId, Box>>& boxes, const std::vector<int64_t>& element_bytes,
-                       const InProgram& in) {
-    double sum = 0;
+void add_bytes(const std::vector<std::pair<TensorId, Box>>& boxes, const std::vector<int64_t>& element_bytes,
+               const InProgram& in, OperationWork& work) {
     for (const auto& [tensor, box] : boxes) {
-        const auto t = static_cast<size_t>(tensor.number());
-        if (t >= in.in_kernels.size() || !in.in_kernels[t])
-            sum += static_cast<double>(element_bytes[t] * int64_t{box.volume()});
+        const Lies lies = in.lies(tensor);
+        if (lies == Lies::in_kernels) continue;
+        const auto size = static_cast<double>(element_bytes[static_cast<size_t>(tensor.number())] * int64_t{box.volume()});
+        work.bytes += size;
+        if (lies == Lies::copied) work.copied += 2 * size;
     }
-    return sum;
 }
 
 Result<CutCost> cost_of_cut(const Graph& graph, OperationId operation, const sharding::Cut& cut, const InProgram& in,
@@ -109,7 +109,7 @@ Result<CutCost> cost_of_cut(const Graph& graph, OperationId operation, const sha
     std::vector<OperationWork> works(places);
     for (const Touched& touched : cost.touched)
         for (const auto* boxes : {&touched.reads, &touched.makes})
-            works[touched.place].bytes += bytes_in_memory(*boxes, cost.element_bytes, in);
+            add_bytes(*boxes, cost.element_bytes, in, works[touched.place]);
     for (size_t o = 0; o < placed->graph.operations.size(); o++) {
         const Operation& part = placed->graph.operations[o];
         if (placed->slices.contains(part.outputs[0])) continue;

@@ -42,9 +42,9 @@ struct CutCost {
     std::vector<double> seconds;             // by place, of all its work (fused_costs.h)
     std::vector<int64_t> launches;           // by place
 };
-// Bytes of boxes, of tensors that are numbered so, that lie in memory: all but what fusion keeps inside of kernels.
-double bytes_in_memory(const std::vector<std::pair<TensorId, Box>>& boxes, const std::vector<int64_t>& element_bytes,
-                       const InProgram& in);
+// Adds the bytes of boxes, of tensors that are numbered so, as far as they lie in memory.
+void add_bytes(const std::vector<std::pair<TensorId, Box>>& boxes, const std::vector<int64_t>& element_bytes,
+               const InProgram& in, OperationWork& work);
 // Codes: those of sharding::place.
 Result<CutCost> cost_of_cut(const Graph& graph, OperationId operation, const sharding::Cut& cut, const InProgram& in,
                             const System& system);

@@ -17,12 +17,13 @@ namespace heddle::placing {
 
 std::string InProgram::text() const {
     std::string text = fmt::format("{:.2g} {:.2g} {:.2g} ", launches, operations, times);
-    for (const bool inside : in_kernels) text += inside ? 'k' : 'm';
+    for (const Lies lies : tensors) text += static_cast<char>('0' + static_cast<int>(lies));
     return text;
 }
 
 double seconds(const OperationWork& work, const Target& target, const InProgram& in, double kernels) {
     return (in.launches + kernels) * choice_numbers::seconds_of_a_kernel(target) +
+           roofline({.copied = work.copied}, target) +
            in.times * roofline({in.operations * work.operations, work.bytes}, target);
 }
 
@@ -37,8 +38,19 @@ struct FusedKernel {
 
 struct FusedProgram {
     std::vector<FusedKernel> kernels;
-    std::vector<bool> in_memory;  // by TensorId: not only inside of kernels
+    std::vector<bool> in_memory;                          // by TensorId
+    std::set<std::pair<OperationId, TensorId>> copied;  // by the first operation that reads it so
 };
+
+void add_copied(const Graph& graph, TensorId tensor, const std::set<OperationId>& readers, FusedProgram& program) {
+    if (tensor == no_id) return;
+    for (const OperationId o : readers) {
+        if (std::ranges::count(graph.operation(o).inputs, tensor) == 0) continue;
+        if (std::ranges::none_of(program.copied, [&](const auto& known) { return known.second == tensor; }))
+            program.copied.emplace(o, tensor);
+        return;
+    }
+}
 
 std::optional<FusedProgram> fused(const Graph& graph, const Target& target) {
     auto system = equations::lower(graph, equations::Estimates::of_these_sizes);
@@ -57,6 +69,7 @@ std::optional<FusedProgram> fused(const Graph& graph, const Target& target) {
             kernel.operations = cost.main.operations + cost.reductions.operations;
             for (const int32_t e : partition.kernels[static_cast<size_t>(k)].equations)
                 finder.add(system->equation(e), kernel.of);
+            for (const equations::TensorIndex t : cost.copied) add_copied(graph, system->tensor(t).graph_tensor, kernel.of, made);
         }
     }
     for (const equations::Kernel& kernel : partition.kernels) {
@@ -89,7 +102,10 @@ std::vector<InProgram> in_program(const Graph& graph, const Target& target) {
         for (const OperationId o : kernel.of) kernels[o]++;
     for (size_t o = 0; o < made.size(); o++) {
         if (kernels[o] > 0) made[o].operations = made[o].launches = 0;
-        for (const TensorId t : tensors_of(graph.operations[o])) made[o].in_kernels.push_back(!program->in_memory[t]);
+        for (const TensorId t : tensors_of(graph.operations[o]))
+            made[o].tensors.push_back(program->copied.contains({OperationId(o), t}) ? Lies::copied
+                                      : program->in_memory[t]                     ? Lies::in_memory
+                                                                                    : Lies::in_kernels);
     }
     // An operation that is in several kernels counts for its share in each of them.
     for (const FusedKernel& kernel : program->kernels) {

@@ -87,7 +87,8 @@ Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>&
         for (const sharding::Region& region : application.inputs) stage.reads.emplace_back(region.tensor, region.box);
         for (const sharding::Region& region : application.outputs) stage.makes.emplace_back(region.tensor, region.box);
         stage.work.operations += scalar_operations(*graph.operation(application.operation).body);
-        stage.work.bytes += bytes_in_memory(stage.reads, made.element_bytes, in) + bytes_in_memory(stage.makes, made.element_bytes, in);
+        add_bytes(stage.reads, made.element_bytes, in, stage.work);
+        add_bytes(stage.makes, made.element_bytes, in, stage.work);
         stage.kernels++;
     }
     for (size_t c = 0; c < sharded->combinations.size(); c++) {
@@ -361,6 +362,7 @@ private:
             }
             all.operations += stage.work.operations;
             all.bytes += stage.work.bytes;
+            all.copied += stage.work.copied;
             kernels += static_cast<double>(stage.kernels);
             for (const auto& [tensor, region] : stage.makes) {
                 const auto [there, name] = holding(tensor);

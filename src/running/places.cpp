@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "placing/parts.h"
+#include "target/processes.h"
 #include "transport/agree.h"
 
 namespace heddle::running {
@@ -52,10 +53,12 @@ Result<placing::SaidCuts> cuts_of(const PlacesOptions& options) {
                  .remedy = "start as many processes as there are places, or cut into as many parts"});
 }
 
-// What all processes reckon with. Code is made for each one's own processor, so that names and features are left out.
+// What all processes reckon with: as many cores as they use. Code is made for each one's own processor, so that names and
+// features are left out.
 Result<Target> common_target(const PlacesOptions& options) {
-    if (!options.transport) return options.target;
-    Target own = options.target;
+    const int processes = options.transport ? options.transport->size() : 1;
+    Target own = options.threads > 0 ? with_cores(options.target, options.threads * processes) : options.target;
+    if (!options.transport) return own;
     own.cpu.clear();
     own.features.clear();
     auto text = transport::first_says(*options.transport, print(own));

@@ -37,6 +37,15 @@ Target share_of(const Target& cpu, int count) {
 
 }  // namespace
 
+Target with_cores(const Target& cpu, int cores) {
+    if (cores >= cpu.cores) return cpu;
+    Target part = cpu;
+    part.cores = std::max(1, cores);
+    part.bandwidth = std::min(cpu.bandwidth, part.cores * cpu.bandwidth_one_core);
+    for (const char* field : {"cores", "bandwidth"}) part.origins[field] = {TargetOrigin::Kind::program, {}};
+    return part;
+}
+
 Result<Target> as_processes(const Target& cpu, int count) {
     const KindFacts* kind = find_kind(kind_of(cpu));
     if (cpu.level() != TargetLevel::device || !kind || !kind->launches) {

@@ -16,4 +16,7 @@ inline constexpr double process_latency = 5e-6;
 // (processes).
 Result<Target> as_processes(const Target& cpu, int count);
 
+// As if it had only so many cores: what a program may use of it that is told how many threads it has.
+Target with_cores(const Target& cpu, int cores);
+
 }  // namespace heddle
