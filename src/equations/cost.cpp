@@ -164,38 +164,57 @@ KernelCost CostModel::cost(const std::vector<int32_t>& members) {
     return cost;
 }
 
-std::vector<TensorIndex> CostModel::copied_by(const std::vector<int32_t>& members) const {
-    std::vector<TensorIndex> copied;
+StreamingCost CostModel::streaming_cost(const std::vector<int32_t>& members) {
+    StreamingCost made{.rest = cost(members), .streamed = {}};
     for (int32_t member : members) {
         const FusionNode& node = graph_.node(member);
-        // A constant operand is the one that vectors move along, and is copied once for all runs.
-        if (!node.contraction || product(graph_, node.rows) < choice_numbers::register_rows ||
-            std::ranges::any_of(node.reads, &NodeRead::constant))
-            continue;
+        if (!node.contraction) continue;
+        // A constant operand is the one that vectors move along.
+        const bool any_constant = std::ranges::any_of(node.reads, &NodeRead::constant);
+        const bool packs = product(graph_, node.rows) >= choice_numbers::register_rows;
         for (const NodeRead& read : node.reads) {
             const auto has = [&](const std::vector<int32_t>& slots) {
                 return std::ranges::any_of(slots, [&](int32_t s) { return std::ranges::count(read.slots, s) > 0; });
             };
             const bool made_here = std::ranges::any_of(read.makers, [&](int32_t m) { return finder_.is_member(m); });
-            if (!made_here && has(node.columns) && !has(node.rows)) copied.push_back(read.tensor);
+            const bool known = std::ranges::count(made.streamed, read.tensor, &StreamedOperand::tensor) > 0;
+            if (made_here || known || !has(node.columns) || has(node.rows)) continue;
+            made.streamed.push_back({read.tensor, read.bytes, packs && !any_constant});
+            made.rest.main.bytes -= std::min(made.rest.main.bytes, read.bytes);
         }
     }
-    return copied;
+    made.rest.seconds = seconds_of(made.rest);
+    return made;
 }
 
-std::vector<KernelCost> costs_of(const System& system, const Partition& partition, const Target& target) {
+namespace {
+
+// What `of` says of each kernel's nodes.
+template <typename Cost, typename Of>
+std::vector<Cost> of_kernels(const System& system, const Partition& partition, const Target& target, const Of& of) {
     const FusionGraph graph(system);
     std::map<int32_t, int32_t> node_of;  // by equation
     for (size_t n = 0; n < graph.nodes.size(); n++) node_of[graph.nodes[n].equation] = static_cast<int32_t>(n);
     CostModel model(graph, target);
-    std::vector<KernelCost> costs;
+    std::vector<Cost> costs;
     for (const Kernel& kernel : partition.kernels) {
         std::vector<int32_t> members;
         for (int32_t equation : kernel.equations) members.push_back(node_of.at(equation));
-        costs.push_back(model.cost(members));
-        costs.back().copied = model.copied_by(members);
+        costs.push_back(of(model, members));
     }
     return costs;
+}
+
+}  // namespace
+
+std::vector<KernelCost> costs_of(const System& system, const Partition& partition, const Target& target) {
+    return of_kernels<KernelCost>(system, partition, target,
+                                  [](CostModel& model, const auto& members) { return model.cost(members); });
+}
+
+std::vector<StreamingCost> streaming_costs_of(const System& system, const Partition& partition, const Target& target) {
+    return of_kernels<StreamingCost>(system, partition, target,
+                                     [](CostModel& model, const auto& members) { return model.streaming_cost(members); });
 }
 
 RunCost run_cost(const System& system, const Partition& partition, const Target& target) {

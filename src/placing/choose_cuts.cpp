@@ -18,7 +18,7 @@ Result<Cutting> choose_cuts(const Graph& graph, const SaidCuts& said, const Syst
     auto table = cut_table(graph, kinds, said, system, pool ? &*pool : nullptr);
     if (!table) return fail(std::move(table.error()));
     const LinkFigures links = link_figures(system);
-    Layouts layouts(system.devices.size(), links.bandwidth, links.latency);
+    Layouts layouts(system.devices.size(), links.bandwidth, links.latency, *system.devices.front().target);
     CutSearch search(graph, *table, layouts, readers);
     const FoundCuts found = search.search({}, {});
     CutCosts costs = search.costs(found.choices);

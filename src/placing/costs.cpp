@@ -28,7 +28,7 @@ double roofline(const OperationWork& work, const Target& target) {
     // What no figure is known of runs as fast as the targets' defaults say; the interpreter does not.
     static const SchemaField<Target>* const operations = find_target_field("operations");
     if (target.kind == "reference" && !is_known(target, *operations)) rate /= interpreted_times;
-    return work.copied / target.bandwidth + std::max(work.bytes / target.bandwidth, work.operations / rate);
+    return work.streamed / target.bandwidth + std::max(work.bytes / target.bandwidth, work.operations / rate);
 }
 
 double seconds(const OperationWork& work, const Target& target) {

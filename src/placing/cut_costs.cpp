@@ -91,8 +91,9 @@ void add_bytes(const std::vector<std::pair<TensorId, Box>>& boxes, const std::ve
         const Lies lies = in.lies(tensor);
         if (lies == Lies::in_kernels) continue;
         const auto size = static_cast<double>(element_bytes[static_cast<size_t>(tensor.number())] * int64_t{box.volume()});
-        work.bytes += size;
-        if (lies == Lies::copied) work.copied += 2 * size;
+        if (lies == Lies::in_memory) work.bytes += size;
+        if (lies == Lies::streamed) work.streamed += size;
+        if (lies == Lies::copied) work.streamed += 3 * size;
     }
 }
 

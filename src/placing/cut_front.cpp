@@ -42,7 +42,7 @@ public:
         if (!table) return fail(std::move(table.error()));
         table_ = std::move(*table);
         const LinkFigures links = link_figures(system_);
-        layouts_.emplace(system_.devices.size(), links.bandwidth, links.latency);
+        layouts_.emplace(system_.devices.size(), links.bandwidth, links.latency, *system_.devices.front().target);
         search_.emplace(graph_, table_, *layouts_, readers_);
         return {};
     }

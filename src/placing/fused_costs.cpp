@@ -23,8 +23,13 @@ std::string InProgram::text() const {
 
 double seconds(const OperationWork& work, const Target& target, const InProgram& in, double kernels) {
     return (in.launches + kernels) * choice_numbers::seconds_of_a_kernel(target) +
-           roofline({.copied = work.copied}, target) +
+           roofline({.streamed = work.streamed}, target) +
            in.times * roofline({in.operations * work.operations, work.bytes}, target);
+}
+
+double assembling_seconds(double bytes, double pieces, const Target& target) {
+    const double bandwidth = std::max(target.bandwidth, choice_numbers::l3_bandwidth_of_a_core(target) * target.cores);
+    return pieces * choice_numbers::seconds_of_a_kernel(target) + 2 * bytes / bandwidth;
 }
 
 namespace {
@@ -39,17 +44,23 @@ struct FusedKernel {
 struct FusedProgram {
     std::vector<FusedKernel> kernels;
     std::vector<bool> in_memory;                          // by TensorId
-    std::set<std::pair<OperationId, TensorId>> copied;  // by the first operation that reads it so
+    std::map<std::pair<OperationId, TensorId>, Lies> streamed;  // of what an operation streams
+    std::set<TensorId> copied;                                  // by the first that does
+
+    Lies lies(OperationId operation, TensorId tensor) const {
+        if (const auto own = streamed.find({operation, tensor}); own != streamed.end()) return own->second;
+        return in_memory[tensor] ? Lies::in_memory : Lies::in_kernels;
+    }
 };
 
-void add_copied(const Graph& graph, TensorId tensor, const std::set<OperationId>& readers, FusedProgram& program) {
+void add_streamed(const Graph& graph, TensorId tensor, bool copied, const std::set<OperationId>& readers,
+                  FusedProgram& program) {
     if (tensor == no_id) return;
-    for (const OperationId o : readers) {
-        if (std::ranges::count(graph.operation(o).inputs, tensor) == 0) continue;
-        if (std::ranges::none_of(program.copied, [&](const auto& known) { return known.second == tensor; }))
-            program.copied.emplace(o, tensor);
-        return;
-    }
+    const auto reads = [&](OperationId o) { return std::ranges::count(graph.operation(o).inputs, tensor) > 0; };
+    const auto reader = std::ranges::find_if(readers, reads);
+    if (reader == readers.end()) return;
+    const bool copies = copied && program.copied.insert(tensor).second;
+    program.streamed.emplace(std::pair(*reader, tensor), copies ? Lies::copied : Lies::streamed);
 }
 
 std::optional<FusedProgram> fused(const Graph& graph, const Target& target) {
@@ -57,19 +68,20 @@ std::optional<FusedProgram> fused(const Graph& graph, const Target& target) {
     if (!system) return std::nullopt;
     equations::optimise(*system);
     const auto partition = equations::fuse(*system, target, {});
-    const auto costs = equations::costs_of(*system, partition, target);
+    const auto costs = equations::streaming_costs_of(*system, partition, target);
     const equations::OperationFinder finder(graph, *system);
     FusedProgram made{.kernels = {}, .in_memory = std::vector<bool>(graph.tensors.size())};
     for (const auto& batch : partition.batches) {
         for (const int32_t k : batch) {
-            const equations::KernelCost& cost = costs[static_cast<size_t>(k)];
+            const auto& [cost, streamed] = costs[static_cast<size_t>(k)];
             FusedKernel& kernel = made.kernels.emplace_back();
             kernel.seconds = cost.seconds - choice_numbers::seconds_of_a_kernel(target);
             kernel.launches = 1.0 / static_cast<double>(batch.size());
             kernel.operations = cost.main.operations + cost.reductions.operations;
             for (const int32_t e : partition.kernels[static_cast<size_t>(k)].equations)
                 finder.add(system->equation(e), kernel.of);
-            for (const equations::TensorIndex t : cost.copied) add_copied(graph, system->tensor(t).graph_tensor, kernel.of, made);
+            for (const equations::StreamedOperand& operand : streamed)
+                add_streamed(graph, system->tensor(operand.tensor).graph_tensor, operand.copied, kernel.of, made);
         }
     }
     for (const equations::Kernel& kernel : partition.kernels) {
@@ -80,12 +92,14 @@ std::optional<FusedProgram> fused(const Graph& graph, const Target& target) {
     return made;
 }
 
-std::vector<OperationWork> works_in_memory(const Graph& graph, const std::vector<bool>& in_memory) {
+// Without what is streamed, which is no part of a kernel's seconds here.
+std::vector<OperationWork> works_in_memory(const Graph& graph, const FusedProgram& program) {
     std::vector<OperationWork> works = work_of(graph);
     for (size_t o = 0; o < works.size(); o++) {
         works[o].bytes = 0;
         for (const TensorId t : tensors_of(graph.operations[o]))
-            if (in_memory[t]) works[o].bytes += static_cast<double>(graph.tensor(t).type.byte_size());
+            if (program.lies(OperationId(o), t) == Lies::in_memory)
+                works[o].bytes += static_cast<double>(graph.tensor(t).type.byte_size());
     }
     return works;
 }
@@ -96,16 +110,13 @@ std::vector<InProgram> in_program(const Graph& graph, const Target& target) {
     std::vector<InProgram> made(graph.operations.size());
     const auto program = fused(graph, target);
     if (!program) return made;
-    const std::vector<OperationWork> works = works_in_memory(graph, program->in_memory);
+    const std::vector<OperationWork> works = works_in_memory(graph, *program);
     std::vector<double> kernels(made.size()), operations(made.size()), seconds(made.size());
     for (const FusedKernel& kernel : program->kernels)
         for (const OperationId o : kernel.of) kernels[o]++;
     for (size_t o = 0; o < made.size(); o++) {
         if (kernels[o] > 0) made[o].operations = made[o].launches = 0;
-        for (const TensorId t : tensors_of(graph.operations[o]))
-            made[o].tensors.push_back(program->copied.contains({OperationId(o), t}) ? Lies::copied
-                                      : program->in_memory[t]                     ? Lies::in_memory
-                                                                                    : Lies::in_kernels);
+        for (const TensorId t : tensors_of(graph.operations[o])) made[o].tensors.push_back(program->lies(OperationId(o), t));
     }
     // An operation that is in several kernels counts for its share in each of them.
     for (const FusedKernel& kernel : program->kernels) {

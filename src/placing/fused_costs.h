@@ -13,7 +13,8 @@ namespace heddle::placing {
 enum class Lies : uint8_t {
     in_kernels,  // never in memory
     in_memory,
-    copied,  // and a contraction has to have a copy of it, which each run makes (equations/cost.h)
+    streamed,  // and a contraction reads it ahead of its sums (equations/cost.h)
+    copied,    // and of a copy, which each run makes
 };
 
 // An operation where it stands in a program. What is said holds for parts of it, too.
@@ -34,8 +35,12 @@ struct InProgram {
 // lowered is told of when it is compiled) is a kernel of its own.
 std::vector<InProgram> in_program(const Graph& graph, const Target& target);
 
-// launch + copied / bandwidth + times * max(bytes / bandwidth, operations / rate), of work whose bytes are those in memory
+// launch + streamed / bandwidth + times * max(bytes / bandwidth, operations / rate), of work whose bytes are those in memory
 // alone. `kernels`: that are more than the operation itself, as what combines partial results.
 double seconds(const OperationWork& work, const Target& target, const InProgram& in, double kernels = 0);
+
+// Of putting so many pieces, of so many bytes together, side by side in one tensor: each is a kernel, and what has just come
+// lies in caches.
+double assembling_seconds(double bytes, double pieces, const Target& target);
 
 }  // namespace heddle::placing

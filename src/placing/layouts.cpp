@@ -14,7 +14,7 @@ double seconds(const Sent& sent, double bandwidth, double latency) {
     for (int64_t bytes : sent.out) most = std::max(most, bytes);
     for (int64_t bytes : sent.in) most = std::max(most, bytes);
     if (most == 0) return 0;  // of one place there may be no link at all
-    return latency * sent.rounds + static_cast<double>(most) / bandwidth;
+    return latency * sent.rounds + static_cast<double>(most) / bandwidth + std::ranges::max(sent.assembling);
 }
 
 namespace {
@@ -22,13 +22,21 @@ namespace {
 // One operation's reads, where `pieces` lie.
 class Traffic {
 public:
-    Traffic(size_t places, Pieces& pieces)
-        : pieces_(pieces), sent_{std::vector<int64_t>(places), std::vector<int64_t>(places)} {}
+    Traffic(size_t places, const Target& place, Pieces& pieces)
+        : place_(place),
+          pieces_(pieces),
+          sent_{.out = std::vector<int64_t>(places),
+                .in = std::vector<int64_t>(places),
+                .assembling = std::vector<double>(places)} {}
 
-    // Brings what the place has not.
-    void read(TensorId tensor, int64_t element, const Box& box, PlaceId place) {
+    // Brings what the place has not. What is the operation's own is put together by what it does itself.
+    void read(TensorId tensor, int64_t element, const Box& box, PlaceId place, bool inner = false) {
         if (box.is_empty() || pieces_.holding(tensor, box, place)) return;
-        for (const auto& [piece, part] : pieces_.sources(tensor, box, place)) {
+        const auto sources = pieces_.sources(tensor, box, place);
+        if (sources.size() > 1 && !inner)
+            sent_.assembling[place] += assembling_seconds(static_cast<double>(element * int64_t{box.volume()}),
+                                                          static_cast<double>(sources.size()), place_);
+        for (const auto& [piece, part] : sources) {
             if (piece.place == place) continue;
             const int64_t size = element * part.volume();
             sent_.out[piece.place] += size;
@@ -46,7 +54,7 @@ public:
                 const auto number = static_cast<size_t>(tensor.number());
                 if (number < before.size() && before[number] == Layouts::everywhere) continue;
                 const int64_t already = sent_.bytes;
-                read(tensor, cut.element_bytes[number], box, work.place);
+                read(tensor, cut.element_bytes[number], box, work.place, number >= before.size());
                 round = std::max(round, behind_[number]);
                 if (sent_.bytes > already) round++;
             }
@@ -62,6 +70,7 @@ public:
     Sent take() { return std::move(sent_); }
 
 private:
+    const Target& place_;
     Pieces& pieces_;
     Sent sent_;
     std::vector<int32_t> behind_;  // by tensor: by which round all places have what the operation makes of it
@@ -69,8 +78,8 @@ private:
 
 }  // namespace
 
-Layouts::Layouts(size_t places, double bandwidth, double latency)
-    : places_(places), bandwidth_(bandwidth), latency_(latency) {
+Layouts::Layouts(size_t places, double bandwidth, double latency, const Target& place)
+    : places_(places), bandwidth_(bandwidth), latency_(latency), place_(place) {
     static const Boxes none;
     for (int i = 0; i < 2; i++) {  // everywhere, nowhere
         boxes_.push_back(&none);
@@ -96,7 +105,7 @@ Layouts::Step Layouts::simulate(const CutCost& cut, std::span<const LayoutId> be
     Pieces pieces;
     for (size_t t = 0; t < before.size(); t++)
         for (const auto& [place, box] : *boxes_[before[t]]) pieces.add(TensorId(t), {box, place, no_id, box.start});
-    Traffic traffic(places_, pieces);
+    Traffic traffic(places_, place_, pieces);
     traffic.apply(cut, before);
     Step step{.sent = traffic.take(), .inner_bytes = std::vector<int64_t>(places_)};
     step.seconds = seconds(step.sent, bandwidth_, latency_);
@@ -110,11 +119,14 @@ Layouts::Step Layouts::simulate(const CutCost& cut, std::span<const LayoutId> be
 }
 
 Layouts::Step Layouts::gather(LayoutId layout, const TensorType& type, PlaceId reader) {
-    Step step{.sent = {std::vector<int64_t>(places_), std::vector<int64_t>(places_)}, .after = {layout}};
+    Step step{.sent = {.out = std::vector<int64_t>(places_),
+                       .in = std::vector<int64_t>(places_),
+                       .assembling = std::vector<double>(places_)},
+              .after = {layout}};
     if (layout == everywhere) return step;
     Pieces pieces;
     for (const auto& [place, box] : *boxes_[layout]) pieces.add(TensorId(0), {box, place, no_id, box.start});
-    Traffic traffic(places_, pieces);
+    Traffic traffic(places_, place_, pieces);
     traffic.read(TensorId(0), bytes(type.dtype), Box::whole(type.shape), reader);
     step.sent = traffic.take();
     step.sent.rounds = step.sent.bytes > 0;

@@ -22,14 +22,15 @@ struct Sent {
     std::vector<int64_t> out, in;  // bytes by place
     int64_t bytes = 0;
     int32_t rounds = 0;  // after one another: partial results, then shares of what they become
+    std::vector<double> assembling;  // seconds by place: what it reads in one, it has and gets in pieces
 };
 
-// latency for each round + the most bytes that one place sends or receives / bandwidth.
+// latency for each round + the most bytes that one place sends or receives / bandwidth + the longest assembling.
 double seconds(const Sent& sent, double bandwidth, double latency);
 
 class Layouts {
 public:
-    Layouts(size_t places, double bandwidth, double latency);
+    Layouts(size_t places, double bandwidth, double latency, const Target& place);
 
     static constexpr LayoutId everywhere{0}, nowhere{1};  // inputs and constants; what is not made yet
 
@@ -62,6 +63,7 @@ private:
 
     size_t places_;
     double bandwidth_, latency_;
+    const Target place_;
     std::map<Boxes, LayoutId> numbers_;
     std::vector<const Boxes*> boxes_;
     std::vector<std::vector<int64_t>> elements_;

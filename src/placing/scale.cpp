@@ -323,7 +323,21 @@ private:
         double seconds = 0;
         int64_t received = 0;
         int32_t rounds = 0;
+        double assembling = 0;
     };
+
+    void note_made(TensorId tensor, const Box& box) {
+        Box& largest = largest_made_.try_emplace(tensor, box).first->second;
+        if (int64_t{box.volume()} > int64_t{largest.volume()}) largest = box;
+    }
+
+    // Of how many pieces a box is put together, if all are as large as the largest one.
+    int64_t pieces_of(TensorId tensor, const Box& box) const {
+        int64_t count = 1;
+        for (size_t d = 0; d < box.rank(); d++)
+            count *= (int64_t{box.extent(d)} - 1) / std::max<int64_t>(1, int64_t{largest_made_.at(tensor).extent(d)}) + 1;
+        return count;
+    }
 
     Result<Spent> part(OperationId id, const Parts& parts, Standing& place) {
         Spent spent;
@@ -353,6 +367,12 @@ private:
                 if (&there == &place.given) continue;
                 round = std::max(round, behind[tensor] + (missing > 0));
                 spent.received += missing;
+                if (&there == &place.made && missing > 0) {
+                    const int64_t volume = region.volume(), pieces = pieces_of(name, region);
+                    if (pieces > 1)
+                        spent.assembling += assembling_seconds(static_cast<double>(volume * work.element_bytes[tensor]),
+                                                               static_cast<double>(pieces), place_);
+                }
                 if (const auto share = shares.find(tensor); share != shares.end() && missing > 0) {
                     const auto copied = static_cast<double>(int64_t{region.volume()});
                     all.operations += 2 * copied;
@@ -362,11 +382,12 @@ private:
             }
             all.operations += stage.work.operations;
             all.bytes += stage.work.bytes;
-            all.copied += stage.work.copied;
+            all.streamed += stage.work.streamed;
             kernels += static_cast<double>(stage.kernels);
             for (const auto& [tensor, region] : stage.makes) {
                 const auto [there, name] = holding(tensor);
                 there.add(name, region);
+                if (&there == &place.made) note_made(name, region);
                 behind[tensor] = round;
             }
             if (s < work.combinings.size()) {
@@ -385,7 +406,9 @@ private:
                     all.bytes += elements * static_cast<double>(combining.partial_bytes) +
                                  static_cast<double>(share.volume() * result_bytes);
                     const auto [there, name] = holding(combining.result);
-                    there.add(name, written_by(combining.body, share));
+                    const Box written = written_by(combining.body, share);
+                    there.add(name, written);
+                    if (&there == &place.made) note_made(name, written);
                     // Parts are cut into shares where they are made, and put side by side where they are combined.
                     const bool shared = !(share == combining.range);
                     const auto copied = static_cast<double>(int64_t{share.volume()});
@@ -421,6 +444,7 @@ private:
             most.seconds = std::max(most.seconds, spent->seconds);
             most.received = std::max(most.received, spent->received);
             most.rounds = std::max(most.rounds, spent->rounds);
+            most.assembling = std::max(most.assembling, spent->assembling);
             all += spent->received * place.count;
             for (TensorId t : tensors_of(graph_.operation(id)))
                 if (last_read_[t] == id.number()) place.made.forget(t);
@@ -430,7 +454,8 @@ private:
         if (most.received > 0)
             costs_.send_seconds +=
                 links_.latency * most.rounds +
-                static_cast<double>(std::max(most.received, all / place_count(mesh_))) / links_.bandwidth;
+                static_cast<double>(std::max(most.received, all / place_count(mesh_))) / links_.bandwidth +
+                most.assembling;
         return {};
     }
 
@@ -455,6 +480,7 @@ private:
     std::vector<int32_t> last_read_;
     std::map<std::pair<int32_t, Box>, BoxWork> known_;
     int64_t partial_bytes_ = 0;  // of others' parts, while they are combined
+    std::map<TensorId, Box> largest_made_;  // of the pieces that places make
     ScaleCosts costs_;
 };
 
