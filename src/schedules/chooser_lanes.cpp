@@ -125,7 +125,7 @@ std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisId la
         if (axis < 0 || contains(used, axis)) return {};
         used.push_back(axis);
         if (axis == lanes) {
-            if (plain_axis(coordinate) != lanes) return {};
+            if (!parts_of(coordinate).axes[0].second.same_as(1)) return {};
             packed.lane_dimension = static_cast<int>(d);
         } else {
             (contains(group_.reduced, axis) ? packed.inner : packed.outer).push_back(static_cast<int>(d));

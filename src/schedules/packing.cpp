@@ -71,6 +71,7 @@ private:
         Axis panels = axis_of(operand_.lane_dimension);
         auto divide = [&](const Size& n) { return ceil_divide(greater(0, n), operand_.panel); };
         packing_.map += " [" + std::to_string(operand_.lane_dimension) + "/" + written(panels.extent) + "]";
+        if (!first_lane().same_as(0)) packing_.map += "+" + written(first_lane());
         panels.extent = divide(panels.extent);
         panels.hint = divide(panels.hint).number();
         axes_[static_cast<size_t>(operand_.lane_dimension)] = add_axis(panels);
@@ -107,17 +108,21 @@ private:
                                   : arena_.add(constant, arena_.axis_value(axes_[dimension]), parts.axes[0].second);
     }
 
+    // Lanes may be a part of the dimension, such as a place's of all columns.
+    Size first_lane() const { return parts_of(coordinate(operand_.lane_dimension)).constant; }
+
     // Beyond the last lane the panel holds zeros.
     void add_copy(const KernelTensor& source) {
         auto lane = static_cast<size_t>(operand_.lane_dimension);
         BufferDimension& dimension = packing_.copy.tensors[0].dimensions[lane];
-        dimension.extent = lesser(dimension.extent, greater(0, axis_of(operand_.lane_dimension).extent));
+        dimension.extent = lesser(dimension.extent, first_lane() + greater(0, axis_of(operand_.lane_dimension).extent));
         dimension.margin_before = dimension.margin_after = 0;
         KernelEquation copy{.tensor = TensorIndex(1), .axes = packing_.copy.common};
         for (AxisId axis : copy.axes) copy.left.push_back(arena_.axis_value(axis));
         std::vector<Expr> at;
-        for (size_t d = 0; d < axes_.size(); d++) at.push_back(place(d));
+        for (size_t d = 0; d < axes_.size(); d++) at.push_back(d == lane ? arena_.axis_value(axes_[d]) : place(d));
         at[lane] = arena_.add(arena_.axis_value(lanes_), at[lane], operand_.panel);
+        if (!first_lane().same_as(0)) at[lane] = arena_.add(at[lane], arena_.integer(first_lane()));
         Expr zero = is_float(source.dtype) ? arena_.real(source.dtype, 0) : arena_.literal(source.dtype, 0);
         const TensorIndex from(0);
         copy.right = arena_.guarded_read(from, source.dtype, std::move(at), zero, packing_.copy.readable(from).shape);
