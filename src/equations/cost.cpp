@@ -166,9 +166,15 @@ KernelCost CostModel::cost(const std::vector<int32_t>& members) {
 
 StreamingCost CostModel::streaming_cost(const std::vector<int32_t>& members) {
     StreamingCost made{.rest = cost(members), .streamed = {}};
+    if (made.rest.contractions == 0) return made;
+    const auto add = [&](TensorIndex tensor, double bytes, bool copied) {
+        if (std::ranges::count(made.streamed, tensor, &Streamed::tensor) > 0) return;
+        made.streamed.push_back({tensor, bytes, copied});
+        made.rest.main.bytes -= std::min(made.rest.main.bytes, bytes);
+    };
+    const auto is_large = [&](double bytes) { return bytes > static_cast<double>(target_.l2_bytes); };
     for (int32_t member : members) {
         const FusionNode& node = graph_.node(member);
-        if (!node.contraction) continue;
         // A constant operand is the one that vectors move along.
         const bool any_constant = std::ranges::any_of(node.reads, &NodeRead::constant);
         const bool packs = product(graph_, node.rows) >= choice_numbers::register_rows;
@@ -176,12 +182,11 @@ StreamingCost CostModel::streaming_cost(const std::vector<int32_t>& members) {
             const auto has = [&](const std::vector<int32_t>& slots) {
                 return std::ranges::any_of(slots, [&](int32_t s) { return std::ranges::count(read.slots, s) > 0; });
             };
-            const bool made_here = std::ranges::any_of(read.makers, [&](int32_t m) { return finder_.is_member(m); });
-            const bool known = std::ranges::count(made.streamed, read.tensor, &StreamedOperand::tensor) > 0;
-            if (made_here || known || !has(node.columns) || has(node.rows)) continue;
-            made.streamed.push_back({read.tensor, read.bytes, packs && !any_constant});
-            made.rest.main.bytes -= std::min(made.rest.main.bytes, read.bytes);
+            if (std::ranges::any_of(read.makers, [&](int32_t m) { return finder_.is_member(m); })) continue;
+            if (node.contraction ? has(node.columns) && !has(node.rows) : !node.reduction && is_large(read.bytes))
+                add(read.tensor, read.bytes, node.contraction && packs && !any_constant);
         }
+        if (finder_.is_output(member) && is_large(node.bytes)) add(node.tensor, node.bytes, false);
     }
     made.rest.seconds = seconds_of(made.rest);
     return made;

@@ -53,14 +53,14 @@ struct FusedProgram {
     }
 };
 
-void add_streamed(const Graph& graph, TensorId tensor, bool copied, const std::set<OperationId>& readers,
+void add_streamed(const Graph& graph, TensorId tensor, bool copied, const std::set<OperationId>& of,
                   FusedProgram& program) {
     if (tensor == no_id) return;
-    const auto reads = [&](OperationId o) { return std::ranges::count(graph.operation(o).inputs, tensor) > 0; };
-    const auto reader = std::ranges::find_if(readers, reads);
-    if (reader == readers.end()) return;
+    const auto touches = [&](OperationId o) { return std::ranges::count(tensors_of(graph.operation(o)), tensor) > 0; };
+    const auto found = std::ranges::find_if(of, touches);
+    if (found == of.end()) return;
     const bool copies = copied && program.copied.insert(tensor).second;
-    program.streamed.emplace(std::pair(*reader, tensor), copies ? Lies::copied : Lies::streamed);
+    program.streamed.emplace(std::pair(*found, tensor), copies ? Lies::copied : Lies::streamed);
 }
 
 std::optional<FusedProgram> fused(const Graph& graph, const Target& target) {
@@ -80,8 +80,8 @@ std::optional<FusedProgram> fused(const Graph& graph, const Target& target) {
             kernel.operations = cost.main.operations + cost.reductions.operations;
             for (const int32_t e : partition.kernels[static_cast<size_t>(k)].equations)
                 finder.add(system->equation(e), kernel.of);
-            for (const equations::StreamedOperand& operand : streamed)
-                add_streamed(graph, system->tensor(operand.tensor).graph_tensor, operand.copied, kernel.of, made);
+            for (const equations::Streamed& each : streamed)
+                add_streamed(graph, system->tensor(each.tensor).graph_tensor, each.copied, kernel.of, made);
         }
     }
     for (const equations::Kernel& kernel : partition.kernels) {

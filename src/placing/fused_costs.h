@@ -13,7 +13,7 @@ namespace heddle::placing {
 enum class Lies : uint8_t {
     in_kernels,  // never in memory
     in_memory,
-    streamed,  // and a contraction reads it ahead of its sums (equations/cost.h)
+    streamed,  // and no arithmetic hides that (equations/cost.h)
     copied,    // and of a copy, which each run makes
 };
 

@@ -63,7 +63,8 @@ Result<Target> as_processes(const Target& cpu, int count) {
     cluster.kind = "cluster";
     cluster.name = fmt::format("{} processes", count);
     cluster.machines = {{"process", std::make_shared<const Target>(share_of(cpu, count)), count}};
-    if (count > 1) cluster.links = {{"process", "process", cpu.bandwidth_one_core / 2, process_latency}};
+    const double latency = count > cpu.cores ? crowded_latency : process_latency;
+    if (count > 1) cluster.links = {{"process", "process", cpu.bandwidth_one_core / 2, latency}};
     for (const char* field : {"name", "kind", "machines", "links"})
         cluster.origins[field] = {TargetOrigin::Kind::program, {}};
     if (count == 1) cluster.origins.erase("links");
