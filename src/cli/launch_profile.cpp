@@ -75,7 +75,7 @@ void add_tensors(const Graph& graph, const std::set<OperationId>& operations, Js
 }  // namespace
 
 Result<Json> launches_json(const Graph& graph, const plan::Plan& plan, const LaunchProfile& profile, int threads) {
-    auto summaries = pictures::summarise(graph, plan.target);
+    auto summaries = pictures::summarise(graph, plan.target, threads);
     if (!summaries) return fail(std::move(summaries.error()));
     std::vector<const plan::Launch*> launches;
     for (const plan::Batch& batch : plan.run) {

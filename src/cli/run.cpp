@@ -199,8 +199,10 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
                    run["device_launches"].get<int64_t>(), run["copies"].get<int64_t>(),
                    run["copied_bytes"].get<int64_t>());
     } else if (!m.shards.is_null()) {
-        fmt::print("; {} places, {} launches, {} messages of {} bytes", m.shards["places"].size(), m.launches,
-                   m.shards["messages"].get<int64_t>(), m.shards["bytes"].get<int64_t>());
+        double modelled = 0;
+        for (const Json& seconds : m.shards["modelled"]) modelled += seconds.get<double>();
+        fmt::print(", modelled {:.3g} ms; {} places, {} launches, {} messages of {} bytes", 1e3 * modelled,
+                   m.shards["places"].size(), m.launches,                   m.shards["messages"].get<int64_t>(), m.shards["bytes"].get<int64_t>());
     } else if (options.backend != "reference") {
         fmt::print("; {} launches{}, {} kernels compiled{}, {:.1f} MB", m.launches,
                    m.layout_launches > 0 ? fmt::format(" and {} for layout", m.layout_launches) : "",

@@ -43,15 +43,13 @@ std::optional<std::pair<int64_t, std::vector<int64_t>>> find_progression(const T
 
 class GraphLowering {
 public:
-    GraphLowering(const Graph& graph, Estimates estimates)
-        : estimates_(estimates),
-          state_{graph, {}, std::vector<TensorIndex>(graph.tensors.size(), no_id), TableMaker(state_.system), {}} {}
+    explicit GraphLowering(const Graph& graph)
+        : state_{graph, {}, std::vector<TensorIndex>(graph.tensors.size(), no_id), TableMaker(state_.system), {}} {}
 
     Result<System> run() {
         const Graph& graph = state_.graph;
         for (const auto& [name, value] : graph.dimension_names) {
-            state_.system.representatives[name] =
-                estimates_ == Estimates::of_class ? class_representative(value) : value;
+            state_.system.representatives[name] = class_representative(value);
         }
         for (TensorId input : graph.inputs) state_.system.inputs.push_back(state_.tensor(input));
         for (const Operation& operation : graph.operations) {
@@ -83,7 +81,6 @@ private:
         return {};
     }
 
-    const Estimates estimates_;
     LoweringState state_;
 };
 
@@ -127,10 +124,15 @@ bool LoweringState::is_reduction(TensorIndex tensor) const {
     return false;
 }
 
-Result<System> lower(const Graph& graph, Estimates estimates) {
+void estimate_by(System& system, const std::map<std::string, int64_t>& sizes) {
+    for (const auto& [name, size] : sizes) system.representatives[name] = size;
+    system.arena->forget_hints();
+}
+
+Result<System> lower(const Graph& graph) {
     if (auto sound = heddle::verify(graph); !sound) return fail(sound.error());
-    if (has_wide_sums(graph)) return lower(keep_sums_wide(graph), estimates);
-    return has_complex(graph) ? GraphLowering(lower_complex(graph), estimates).run() : GraphLowering(graph, estimates).run();
+    if (has_wide_sums(graph)) return lower(keep_sums_wide(graph));
+    return has_complex(graph) ? GraphLowering(lower_complex(graph)).run() : GraphLowering(graph).run();
 }
 
 }  // namespace heddle::equations

@@ -116,12 +116,12 @@ Result<System> parse_system(std::shared_ptr<const SourceText> text);
 // selection, acyclic. A failure is our own mistake (after a pass) or a hostile text's.
 Result<void> verify(const System& system);
 
-// What a dimension with a name counts for in estimates: the representative of its size class, so that a plan serves all of
-// the class; or its own number.
-enum class Estimates : uint8_t { of_class, of_these_sizes };
-
 // Lowers a graph: typed bodies to equations (docs/equations.md, "Lowering"). Complex tensors become reals of one more
 // last dimension of 2 (graph/complex.h).
-Result<System> lower(const Graph& graph, Estimates estimates = Estimates::of_class);
+Result<System> lower(const Graph& graph);
+
+// Costs of the system are from here on those of these sizes of the names, which the system is of; else of their classes'
+// representatives, so that a plan serves all of a class.
+void estimate_by(System& system, const std::map<std::string, int64_t>& sizes);
 
 }  // namespace heddle::equations

@@ -72,6 +72,9 @@ public:
     const Axis& axis(AxisId id) const { return axes_[id]; }
     const Size& extent(AxisId id) const { return axis(id).extent; }
     int64_t hint(AxisId id) const { return axis(id).hint > 0 ? axis(id).hint : axis(id).extent.number(); }
+    void forget_hints() {
+        for (Axis& axis : axes_) axis.hint = 0;
+    }
     size_t axis_count() const { return axes_.size(); }
     Expr at(ExpressionId id) const { return &pool_[id]; }
     size_t size() const { return pool_.size(); }

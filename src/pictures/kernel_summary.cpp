@@ -10,6 +10,7 @@
 #include "equations/operation_finder.h"
 #include "equations/passes.h"
 #include "pictures/draw_parts.h"
+#include "target/processes.h"
 
 namespace heddle::pictures {
 namespace {
@@ -54,10 +55,11 @@ EquationSummary summary_of(const equations::System& system, const equations::Equ
 
 }  // namespace
 
-Summaries summarise(const Graph& graph, const equations::System& system, const equations::Partition& partition,
+Summaries summarise(const Graph& graph, equations::System& system, const equations::Partition& partition,
                     const Target& target) {
     const equations::OperationFinder finder(graph, system);
-    const auto costs = equations::costs_of(system, partition, target);
+    equations::estimate_by(system, graph.dimension_names);
+    const auto costs = equations::streaming_costs_of(system, partition, target);
     Summaries summaries;
     for (const auto& batch : partition.batches) {
         for (int32_t k : batch) {
@@ -65,7 +67,9 @@ Summaries summarise(const Graph& graph, const equations::System& system, const e
             std::vector<std::string> names;
             for (auto t : kernel.outputs) names.push_back(system.tensor(t).name);
             KernelSummary& summary = summaries[fmt::format("{}", fmt::join(names, ", "))].emplace_back();
-            summary.seconds = costs[static_cast<size_t>(k)].seconds;
+            const equations::StreamingCost& cost = costs[static_cast<size_t>(k)];
+            summary.seconds = cost.rest.seconds;
+            for (const equations::Streamed& each : cost.streamed) summary.seconds += each.bytes / target.bandwidth;
             for (int32_t e : kernel.equations) {
                 summary.equations.push_back(summary_of(system, system.equation(e)));
                 finder.add(system.equation(e), summary.operations);
@@ -75,11 +79,11 @@ Summaries summarise(const Graph& graph, const equations::System& system, const e
     return summaries;
 }
 
-Result<Summaries> summarise(const Graph& graph, const Target& target) {
+Result<Summaries> summarise(const Graph& graph, const Target& target, int threads) {
     auto system = equations::lower(graph);
     if (!system) return fail(std::move(system.error()));
     equations::optimise(*system);
-    return summarise(graph, *system, equations::fuse(*system, target, {}), target);
+    return summarise(graph, *system, equations::fuse(*system, target, {}), with_cores(target, threads));
 }
 
 std::string operators_text(const Graph& graph, const std::set<OperationId>& operations) {

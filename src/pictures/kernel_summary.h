@@ -13,6 +13,8 @@
 
 namespace heddle::pictures {
 
+inline constexpr int most_threads = 1 << 20;  // all cores
+
 struct EquationSummary {
     OperationClass what = OperationClass::movement;
     std::string text;  // "y = sum over 64 x 3 x 3 (mul)"
@@ -21,15 +23,15 @@ struct EquationSummary {
 struct KernelSummary {
     std::vector<EquationSummary> equations;
     std::set<OperationId> operations;
-    double seconds = 0;  // modelled, in a launch of its own (equations/cost.h)
+    double seconds = 0;  // modelled for the sizes here, in a launch of its own (equations/cost.h)
 };
 
-// By the name of their launches: those of `run`, in order.
+// By the name of their launches: those of `run`, in order. The system's estimates are then those of the graph's sizes.
 using Summaries = std::map<std::string, std::vector<KernelSummary>>;
-Summaries summarise(const Graph& graph, const equations::System& system, const equations::Partition& partition,
+Summaries summarise(const Graph& graph, equations::System& system, const equations::Partition& partition,
                     const Target& target);
-// A plan keeps no equations; the same pure functions give the same ones again.
-Result<Summaries> summarise(const Graph& graph, const Target& target);
+// A plan keeps no equations; the same pure functions give the same ones again. Seconds are those of so many threads.
+Result<Summaries> summarise(const Graph& graph, const Target& target, int threads = most_threads);
 
 // "conv, add ×2, relu": what only moves elements is left out where something is computed; of long lists the begin, and
 // how many more there are.

@@ -64,8 +64,9 @@ void add_streamed(const Graph& graph, TensorId tensor, bool copied, const std::s
 }
 
 std::optional<FusedProgram> fused(const Graph& graph, const Target& target) {
-    auto system = equations::lower(graph, equations::Estimates::of_these_sizes);
+    auto system = equations::lower(graph);
     if (!system) return std::nullopt;
+    equations::estimate_by(*system, graph.dimension_names);
     equations::optimise(*system);
     const auto partition = equations::fuse(*system, target, {});
     const auto costs = equations::streaming_costs_of(*system, partition, target);

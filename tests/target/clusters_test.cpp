@@ -158,7 +158,8 @@ TEST(TargetProcesses, ShareAMachine) {
     EXPECT_EQ(four->links[0].bandwidth, 10e9);
     EXPECT_EQ(four->links[0].latency, process_latency);
     EXPECT_TRUE(is_same(read(print(*four, TargetText::expanded)), *four));
-    // More processes than cores share these, too.
+    // More processes than cores share these, too, and wait for one.
+    EXPECT_EQ(as_processes(cpu, 16)->links[0].latency, crowded_latency);
     const Target sixteen = *as_processes(cpu, 16)->machines[0].target;
     EXPECT_EQ(sixteen.cores, 1);
     EXPECT_EQ(sixteen.operations, 0.5e11);
@@ -171,6 +172,14 @@ TEST(TargetProcesses, ShareAMachine) {
     EXPECT_EQ(as_processes(read(R"({"tag": "aws/c5"})"), 2)->machines[0].target->cores, 18);
     EXPECT_EQ(as_processes(read(R"({"tag": "aws/c5"})"), 2)->machines[0].target->tag, "");
     EXPECT_EQ(as_processes(read("{}"), 2)->machines[0].target->bandwidth, Target().bandwidth / 2);
+}
+
+TEST(TargetProcesses, ThreadsThatAreSaidAreCores) {
+    const Target cpu = read(R"({"cpu": "znver4", "cores": 8, "bandwidth": 80e9, "bandwidth_one_core": 20e9})");
+    EXPECT_EQ(with_cores(cpu, 2).cores, 2);
+    EXPECT_EQ(with_cores(cpu, 2).bandwidth, 40e9);
+    EXPECT_EQ(with_cores(cpu, 6).bandwidth, 80e9);
+    EXPECT_TRUE(is_same(with_cores(cpu, 9), cpu));
 }
 
 TEST(TargetProcesses, WhatIsNoProcessorHasNone) {
