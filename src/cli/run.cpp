@@ -202,7 +202,8 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
         double modelled = 0;
         for (const Json& seconds : m.shards["modelled"]) modelled += seconds.get<double>();
         fmt::print(", modelled {:.3g} ms; {} places, {} launches, {} messages of {} bytes", 1e3 * modelled,
-                   m.shards["places"].size(), m.launches,                   m.shards["messages"].get<int64_t>(), m.shards["bytes"].get<int64_t>());
+                   m.shards["places"].size(), m.launches, m.shards["messages"].get<int64_t>(),
+                   m.shards["bytes"].get<int64_t>());
     } else if (options.backend != "reference") {
         fmt::print("; {} launches{}, {} kernels compiled{}, {:.1f} MB", m.launches,
                    m.layout_launches > 0 ? fmt::format(" and {} for layout", m.layout_launches) : "",

@@ -218,8 +218,8 @@ std::vector<KernelCost> costs_of(const System& system, const Partition& partitio
 }
 
 std::vector<StreamingCost> streaming_costs_of(const System& system, const Partition& partition, const Target& target) {
-    return of_kernels<StreamingCost>(system, partition, target,
-                                     [](CostModel& model, const auto& members) { return model.streaming_cost(members); });
+    return of_kernels<StreamingCost>(
+        system, partition, target, [](CostModel& model, const auto& members) { return model.streaming_cost(members); });
 }
 
 RunCost run_cost(const System& system, const Partition& partition, const Target& target) {

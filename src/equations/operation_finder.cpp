@@ -16,8 +16,7 @@ OperationFinder::OperationFinder(const Graph& graph, const System& system)
     }
     for (size_t t = 0; t < system.tensors.size(); t++) {
         const SystemTensor& tensor = system.tensors[t];
-        const bool made =
-            std::ranges::any_of(tensor.equations, [&](int32_t e) { return !system.equation(e).dead; });
+        const bool made = std::ranges::any_of(tensor.equations, [&](int32_t e) { return !system.equation(e).dead; });
         if (!made && tensor.kind == SystemTensor::Kind::computed) continue;
         if (tensor.graph_tensor >= 0) {
             tensors_[tensor.graph_tensor] = TensorIndex(t);

@@ -22,11 +22,10 @@ public:
 private:
     const Graph& graph_;
     const System& system_;
-    std::vector<std::vector<OperationId>> makers_;           // by tensor
-    std::vector<TensorIndex> tensors_;            // by tensor: the system's, where it still is one
-    std::vector<bool> has_steps_;                            // by operation
-    std::vector<std::set<TensorIndex>> sources_;  // by operation: tensors of the system that it is made of
+    std::vector<std::vector<OperationId>> makers_;  // by tensor
+    std::vector<TensorIndex> tensors_;              // by tensor: the system's, where it still is one
+    std::vector<bool> has_steps_;                   // by operation
+    std::vector<std::set<TensorIndex>> sources_;    // by operation: tensors of the system that it is made of
 };
-
 
 }  // namespace heddle::equations

@@ -90,7 +90,8 @@ void add_bytes(const std::vector<std::pair<TensorId, Box>>& boxes, const std::ve
     for (const auto& [tensor, box] : boxes) {
         const Lies lies = in.lies(tensor);
         if (lies == Lies::in_kernels) continue;
-        const auto size = static_cast<double>(element_bytes[static_cast<size_t>(tensor.number())] * int64_t{box.volume()});
+        const auto size =
+            static_cast<double>(element_bytes[static_cast<size_t>(tensor.number())] * int64_t{box.volume()});
         if (lies == Lies::in_memory) work.bytes += size;
         if (lies == Lies::streamed) work.streamed += size;
         if (lies == Lies::copied) work.streamed += 3 * size;
@@ -118,8 +119,9 @@ Result<CutCost> cost_of_cut(const Graph& graph, OperationId operation, const sha
         cost.launches[placed->places[o]]++;
     }
     for (size_t p = 0; p < places; p++)
-        if (cost.launches[p] > 0) cost.seconds[p] = seconds(works[p], *system.devices[p].target, in,
-                                      static_cast<double>(cost.launches[p] - 1));
+        if (cost.launches[p] > 0)
+            cost.seconds[p] =
+                seconds(works[p], *system.devices[p].target, in, static_cast<double>(cost.launches[p] - 1));
     return cost;
 }
 

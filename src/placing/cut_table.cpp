@@ -291,8 +291,8 @@ OperationKinds kinds_of(const Graph& graph, const Target& target) {
     const std::vector<InProgram> in = in_program(graph, target);
     std::map<std::string, int32_t> known;
     for (size_t o = 0; o < graph.operations.size(); o++) {
-        const auto [found, fresh] =
-            known.try_emplace(in[o].text() + kind_text(graph, graph.operations[o]), static_cast<int32_t>(made.kinds.size()));
+        const auto [found, fresh] = known.try_emplace(in[o].text() + kind_text(graph, graph.operations[o]),
+                                                      static_cast<int32_t>(made.kinds.size()));
         if (fresh) made.kinds.push_back({OperationId(o), sharding::axes_of(graph, graph.operations[o]), in[o]});
         made.of.push_back(found->second);
     }

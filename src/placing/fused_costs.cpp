@@ -43,7 +43,7 @@ struct FusedKernel {
 
 struct FusedProgram {
     std::vector<FusedKernel> kernels;
-    std::vector<bool> in_memory;                          // by TensorId
+    std::vector<bool> in_memory;                                // by TensorId
     std::map<std::pair<OperationId, TensorId>, Lies> streamed;  // of what an operation streams
     std::set<TensorId> copied;                                  // by the first that does
 
@@ -117,7 +117,8 @@ std::vector<InProgram> in_program(const Graph& graph, const Target& target) {
         for (const OperationId o : kernel.of) kernels[o]++;
     for (size_t o = 0; o < made.size(); o++) {
         if (kernels[o] > 0) made[o].operations = made[o].launches = 0;
-        for (const TensorId t : tensors_of(graph.operations[o])) made[o].tensors.push_back(program->lies(OperationId(o), t));
+        for (const TensorId t : tensors_of(graph.operations[o]))
+            made[o].tensors.push_back(program->lies(OperationId(o), t));
     }
     // An operation that is in several kernels counts for its share in each of them.
     for (const FusedKernel& kernel : program->kernels) {

@@ -19,9 +19,9 @@ enum class Lies : uint8_t {
 
 // An operation where it stands in a program. What is said holds for parts of it, too.
 struct InProgram {
-    double launches = 1;           // its share of those of the kernels that it is in
-    double operations = 1;         // of the device, for a scalar operation: a multiply-add is two, its reads are none
-    double times = 1;              // its share of its kernels' seconds, beside the roofline of its own work
+    double launches = 1;        // its share of those of the kernels that it is in
+    double operations = 1;      // of the device, for a scalar operation: a multiply-add is two, its reads are none
+    double times = 1;           // its share of its kernels' seconds, beside the roofline of its own work
     std::vector<Lies> tensors;  // as tensors_of numbers them; those behind: in memory
     std::string text() const;   // equal texts: one stands for the other
 

@@ -54,7 +54,7 @@ Box written_by(Body body, const Box& range) {
 }
 
 Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>& axes, const InProgram& in,
-                              const Box& box) {
+                            const Box& box) {
     // The parts before and behind are one box each: however many there are, this one does the same.
     std::vector<Box> boxes(1);
     std::vector<bool> is_cut;
@@ -335,7 +335,8 @@ private:
     int64_t pieces_of(TensorId tensor, const Box& box) const {
         int64_t count = 1;
         for (size_t d = 0; d < box.rank(); d++)
-            count *= (int64_t{box.extent(d)} - 1) / std::max<int64_t>(1, int64_t{largest_made_.at(tensor).extent(d)}) + 1;
+            count *=
+                (int64_t{box.extent(d)} - 1) / std::max<int64_t>(1, int64_t{largest_made_.at(tensor).extent(d)}) + 1;
         return count;
     }
 
