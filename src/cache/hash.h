@@ -24,4 +24,18 @@ std::string digest(std::string_view text);
 // The same of bytes that `owner` keeps. Pages of a mapped file leave memory as soon as they are read.
 std::string digest(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner);
 
+// The same of bytes that come one after another.
+class Digest {
+public:
+    Digest();
+    ~Digest();
+    // As above; pages between these bytes and the ones before leave memory, too.
+    void add(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner = nullptr);
+    std::string text();
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
 }  // namespace heddle::cache

@@ -1,13 +1,13 @@
 #include "running/together.h"
 
 #include <algorithm>
-#include <map>
 #include <span>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "cache/hash.h"
+#include "running/same_constants.h"
 #include "transport/agree.h"
 #include "transport/in_process.h"
 
@@ -20,25 +20,14 @@ std::vector<std::shared_ptr<transport::Transport>> ends_in_memory(size_t count, 
     return ends;
 }
 
-// Of all that processes compute and send: bodies, sizes, constants.
+// Of all that processes compute and send, but for the values of constants.
 std::string digest_of(const std::vector<placing::Module>& processes) {
     std::string text;
-    std::map<const std::byte*, std::string> constants;  // parts share them
     for (const placing::Module& module : processes) {
         text += placing::print(module);
-        for (const placing::Function& function : module.functions) {
-            for (const placing::Step& step : function.steps) {
-                if (!step.graph) continue;
-                text += print(*step.graph);
-                for (const Tensor& tensor : step.graph->tensors) {
-                    if (!tensor.constant) continue;
-                    auto [known, fresh] = constants.try_emplace(tensor.constant->data());
-                    const std::span bytes(tensor.constant->data(), static_cast<size_t>(tensor.constant->byte_size()));
-                    if (fresh) known->second = cache::digest(bytes, tensor.constant->lender());
-                    text += known->second;
-                }
-            }
-        }
+        for (const placing::Function& function : module.functions)
+            for (const placing::Step& step : function.steps)
+                if (step.graph) text += print(*step.graph);
     }
     return cache::digest(text);
 }
@@ -68,6 +57,7 @@ Result<std::shared_ptr<Together>> Together::join(std::vector<placing::Module> pr
     const std::string digest = digest_of(processes);
     if (auto same = transport::agree(*transport, "program", std::as_bytes(std::span(digest))); !same)
         return fail(std::move(same.error()));
+    if (auto same = agree_on_constants(*transport, processes); !same) return fail(std::move(same.error()));
     auto program = Program::load(std::move(processes[static_cast<size_t>(transport->rank())]),
                                  inventory_of_this_machine(threads, std::move(folder)));
     if (!program) return fail(std::move(program.error()));

@@ -214,6 +214,12 @@ Box read_region(const BodyAccesses& accesses, int32_t input, const std::vector<i
     return hull.value_or(Box{nowhere, nowhere});
 }
 
+Box read_region(const Graph& graph, const Operation& operation, size_t input) {
+    const std::vector<int64_t> extents = graph.tensor(operation.inputs[input]).type.extents();
+    if (!operation.body) return Box::whole({extents.begin(), extents.end()});
+    return read_region(BodyAccesses(*operation.body), static_cast<int32_t>(input), extents);
+}
+
 std::optional<int64_t> unread_elements(const BodyAccesses& accesses, int32_t input, const Box& region) {
     return accesses.exhausted() ? std::nullopt : Counter(accesses, input, region).unread();
 }

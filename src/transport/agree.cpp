@@ -9,8 +9,6 @@
 namespace heddle::transport {
 namespace {
 
-using Bytes = std::vector<std::byte>;
-
 std::string names(const std::vector<int>& ranks) {
     constexpr size_t most = 8;
     if (ranks.size() <= most) return fmt::format("{}", fmt::join(ranks, ", "));
@@ -44,35 +42,35 @@ Diagnostic other_program(const std::string& what, const std::map<Bytes, std::vec
             .params = {{"rank", fmt::format("{}", fmt::join(others, " "))}}};
 }
 
-// Bytes of one's own to all, theirs into `all`, by rank.
-Result<void> exchange(Transport& transport, std::vector<Bytes>& all) {
-    const int size = transport.size(), rank = transport.rank();
-    for (int peer = 0; peer < size; peer++) {
-        if (peer == rank) continue;
-        const std::span<std::byte> own(all[static_cast<size_t>(rank)]), theirs(all[static_cast<size_t>(peer)]);
-        if (auto sent = transport.send(peer, {&own, 1}); !sent) return sent;
-        if (auto placed = transport.expect(peer, {&theirs, 1}); !placed) return placed;
-    }
-    for (int peer = 0; peer < size; peer++) {
-        if (peer == rank) continue;
-        if (auto there = transport.await(peer); !there) return there;
-    }
-    return transport.finish();
-}
-
 }  // namespace
 
+Result<std::vector<Bytes>> exchanged(Transport& transport, std::span<const std::byte> own) {
+    const int size = transport.size(), rank = transport.rank();
+    std::vector<Bytes> all(static_cast<size_t>(size), Bytes(own.begin(), own.end()));
+    const std::span<std::byte> sent(all[static_cast<size_t>(rank)]);
+    for (int peer = 0; peer < size; peer++) {
+        if (peer == rank) continue;
+        const std::span<std::byte> theirs(all[static_cast<size_t>(peer)]);
+        if (auto begun = transport.send(peer, {&sent, 1}); !begun) return fail(std::move(begun.error()));
+        if (auto placed = transport.expect(peer, {&theirs, 1}); !placed) return fail(std::move(placed.error()));
+    }
+    for (int peer = 0; peer < size; peer++) {
+        if (peer == rank) continue;
+        if (auto there = transport.await(peer); !there) return fail(std::move(there.error()));
+    }
+    if (auto left = transport.finish(); !left) return fail(std::move(left.error()));
+    return all;
+}
+
 Result<void> agree(Transport& transport, const std::string& what, std::span<const std::byte> digest) {
-    const auto size = static_cast<size_t>(transport.size());
-    std::vector<Bytes> digests(size, Bytes(digest.begin(), digest.end()));
-    if (auto exchanged = exchange(transport, digests); !exchanged) return exchanged;
+    const auto digests = exchanged(transport, digest);
+    if (!digests) return fail(digests.error());
     std::map<Bytes, std::vector<int>> ranks_of;
-    for (size_t rank = 0; rank < size; rank++) ranks_of[digests[rank]].push_back(static_cast<int>(rank));
+    for (size_t rank = 0; rank < digests->size(); rank++) ranks_of[(*digests)[rank]].push_back(static_cast<int>(rank));
     if (ranks_of.size() == 1) return {};
     // All have seen it before one of them fails by it: so all say the same. That this does not go well changes nothing.
-    std::vector<Bytes> nothing(size);
-    (void)exchange(transport, nothing);
-    return fail(other_program(what, ranks_of, size));
+    (void)exchanged(transport, {});
+    return fail(other_program(what, ranks_of, digests->size()));
 }
 
 namespace {

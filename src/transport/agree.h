@@ -8,6 +8,11 @@
 
 namespace heddle::transport {
 
+using Bytes = std::vector<std::byte>;
+
+// All call it, at the same point, each with bytes of the same length: all of them, by rank.
+Result<std::vector<Bytes>> exchanged(Transport& transport, std::span<const std::byte> own);
+
 // All call it, at the same point, each with a digest of what it runs, of the same length; `what` is for people: "program".
 // Code: transport.other_program, with the ranks that differ from most; all, where no program is that of most. All
 // processes get it. The messages are counted as the program's.

@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
+#include <random>
+#include <set>
 #include <thread>
 
 #include "running/places.h"
+#include "running/same_constants.h"
 #include "evaluate/compare.h"
 #include "helpers/programs.h"
 #include "sharding/sharded.h"
@@ -105,7 +109,15 @@ TEST(Together, APipeline) {
     expect_whole(graph, cuts, 2, 8 * 5 * 4 + 8 * 7 * 4);
 }
 
-// Codes of processes that start a graph each; "ok" of those that did.
+template <typename Outcome>
+std::string text_of(const Outcome& outcome) {
+    if (outcome) return "ok";
+    std::string text = outcome.error()[0].code;
+    for (const auto& [name, value] : outcome.error()[0].params) text += " " + value;
+    return text;
+}
+
+// Codes of processes that start a graph each, and whom they name; "ok" of those that did.
 std::vector<std::string> started(const std::vector<Graph>& graphs, const placing::SaidCuts& said,
                                  const std::vector<Target>& targets) {
     std::vector<std::shared_ptr<transport::Transport>> ends;
@@ -116,7 +128,7 @@ std::vector<std::string> started(const std::vector<Graph>& graphs, const placing
     for (size_t p = 0; p < graphs.size(); p++) {
         threads.emplace_back([&, p] {
             const auto made = start(graphs[p], {said, ends[p], 1, nullptr, targets[p]}, {PlaceId(0)});
-            codes[p] = made ? "ok" : made.error()[0].code;
+            codes[p] = text_of(made);
         });
     }
     threads.clear();
@@ -144,17 +156,80 @@ TEST(Together, MachinesThatHaveMeasuredOtherFiguresCutAlike) {
     EXPECT_EQ(started({graph, graph}, {}, {fast, slow}), std::vector<std::string>(2, "ok"));
 }
 
-TEST(Together, OtherConstantsAreAnotherProgram) {
-    std::vector<Graph> graphs(2, graph_of("y = add2(x, w)", {input("x", {8, 6}), input("w", {8, 6})}));
-    for (size_t p = 0; p < 2; p++) {
-        TensorData data(DType::float32, {8, 6});
-        for (int64_t i = 0; i < data.size(); i++) data.set_real(i, static_cast<double>(p));
-        graphs[p].tensors[graphs[p].inputs.back()].constant = std::move(data);
-        graphs[p].inputs.pop_back();
+// `y = x w + b` with random constants, in memory of its own.
+Graph with_weights(const std::string& calls, std::vector<int64_t> weight, int64_t bias) {
+    Graph graph = graph_of(calls, {input("x", {8, 6}), input("w", std::move(weight)), input("b", {bias})});
+    std::mt19937 random(1);
+    const auto data = sharding::random_feeds(graph, random, 1, 3);
+    for (size_t i = 2; i > 0; i--) {
+        graph.tensors[graph.inputs[i]].constant = data[i].clone();
+        graph.inputs.pop_back();
     }
-    EXPECT_EQ(started(graphs, {}, {Target{}, Target{}}), std::vector<std::string>(2, "transport.other_program"));
-    graphs[1] = graphs[0];
-    EXPECT_EQ(started(graphs, {}, {Target{}, Target{}}), std::vector<std::string>(2, "ok"));
+    return graph;
+}
+
+void flip(Graph& graph, const std::string& constant, int64_t byte) {
+    const auto tensor = std::ranges::find(graph.tensors, constant, &Tensor::name);
+    ASSERT_NE(tensor, graph.tensors.end());
+    tensor->constant = tensor->constant->clone();
+    tensor->constant->mutable_data()[byte] ^= std::byte{1};
+}
+
+// What processes find that have a graph each: codes, and whom they name.
+std::vector<std::string> compared(const std::vector<Graph>& graphs, const placing::SaidCuts& said) {
+    const auto size = static_cast<int32_t>(graphs.size());
+    const auto ends = transport::make_in_process(size, std::chrono::seconds(20));
+    std::vector<std::string> found(graphs.size());
+    std::vector<std::jthread> threads;
+    for (size_t p = 0; p < graphs.size(); p++) {
+        threads.emplace_back([&, p] {
+            auto program = placing::sharded(graphs[p], said, *placing::system_of_processes(Target{}, size), {PlaceId(0)});
+            found[p] = program ? text_of(agree_on_constants(*ends[p], program->processes)) : render(program.error());
+        });
+    }
+    threads.clear();
+    return found;
+}
+
+// Bytes are flipped at each process in turn: it is named, if it or the one before it uses the byte alone, or if it uses it with
+// others. `users` of a column of the weight.
+void expect_found(const placing::SaidCuts& said, const std::function<std::set<int>(int64_t)>& users) {
+    const Graph graph = with_weights("y = add2(matmul(x, w), b)", {6, 8}, 8);
+    EXPECT_EQ(compared(std::vector(4, graph), said), std::vector<std::string>(4, "ok"));
+    std::mt19937 random(7);
+    for (int trial = 0; trial < 200; trial++) {
+        const int wrong = trial % 4;
+        const std::string name = trial % 3 == 0 ? "b" : "w";
+        const int64_t byte = std::uniform_int_distribution<int64_t>(0, (name == "b" ? 8 : 48) * 4 - 1)(random);
+        std::vector<Graph> graphs(4, graph);
+        flip(graphs[static_cast<size_t>(wrong)], name, byte);
+        std::set<int> holders = users(byte / 4 % 8);
+        if (holders.size() == 1) holders.insert((*holders.begin() + 1) % 4);
+        const std::string expected =
+            holders.contains(wrong) ? "transport.other_program " + std::to_string(wrong) : std::string("ok");
+        EXPECT_EQ(compared(graphs, said), std::vector<std::string>(4, expected)) << name << " byte " << byte;
+    }
+}
+
+TEST(Together, AnotherByteOfACutWeightIsFound) {
+    expect_found(*placing::parse_cuts({"out_col=4"}), [](int64_t column) { return std::set{static_cast<int>(column / 2)}; });
+}
+
+TEST(Together, AnotherByteOfAWeightOfAllIsFound) {
+    expect_found(*placing::parse_cuts({"in_row=4"}), [](int64_t) { return std::set{0, 1, 2, 3}; });
+}
+
+TEST(Together, AnotherByteOfAWeightOfSomeIsFound) {
+    expect_found(*placing::parse_cuts({"in_row=2,out_col=2"}), [](int64_t column) {
+        const int part = static_cast<int>(column / 4);
+        return std::set{part, part + 2};
+    });
+}
+
+TEST(Together, OfTwoProcessesWithOtherWeightsBothAreNamed) {
+    std::vector<Graph> graphs(2, with_weights("y = add2(matmul(x, w), b)", {6, 8}, 8));
+    flip(graphs[1], "w", 3);
+    EXPECT_EQ(started(graphs, {}, {Target{}, Target{}}), std::vector<std::string>(2, "transport.other_program 0 1"));
 }
 
 TEST(Together, Softmax) {
