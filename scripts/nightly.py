@@ -15,6 +15,7 @@ BUILD, MODELS = ROOT / "build", ROOT / "tests/models"
 PARTS = {
     "random": [BUILD / "random_programs", "--seed", 4000000, "--count", 20000, "--output", BUILD / "random"],
     "places": [BUILD / "random_programs", "--seed", 100000, "--count", 20000, "--cut"],
+    "places-models": [sys.executable, ROOT / "tests/transport/models.py", "--full"],
     "fusion": [BUILD / "random_programs", "--seed", 1, "--count", 1000, "--fused"],
     "exact": [BUILD / "exact_bodies", "--seed", 1, "--count", 100000],
     "exact-chains": [BUILD / "exact_bodies", "--chains"],

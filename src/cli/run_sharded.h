@@ -30,13 +30,14 @@ struct ShardedRun {
     double compile_ms = 0;
     std::vector<double> run_ms;
     std::vector<running::RunReport> reports;  // of the last run, by process that runs here
+    std::vector<std::vector<transport::Sent>> sent;  // in the last run, by process, to each
 };
 
 // Cuts, loads and runs the graph, as often as the options say. Codes: those of running::start and Together::run.
 Result<ShardedRun> run_sharded(const Graph& graph, const std::vector<TensorData>& feeds, const RunOptions& options,
                                const running::PlacesOptions& places);
 
-// {mesh, cuts, places: [{sends, receives}], modelled: ..., run: ...}
+// {mesh, cuts, places: [{sends, receives}], links: [{from, to, ...}], modelled: ..., run: ...}
 nlohmann::ordered_json shards_json(const Graph& graph, const ShardedRun& run);
 std::string shards_text(const Graph& graph, const ShardedRun& run);
 

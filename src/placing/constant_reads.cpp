@@ -59,8 +59,10 @@ std::vector<Part> with(std::vector<Part> parts, const Box& box, const std::set<i
         for (Box& other : difference(part.first, common)) made.emplace_back(std::move(other), part.second);
         std::vector<Box> left;
         for (const Box& each : rest) {
-            if (!overlap(each, common)) left.push_back(each);
-            else for (Box& other : difference(each, intersection(each, common))) left.push_back(std::move(other));
+            if (!overlap(each, common))
+                left.push_back(each);
+            else
+                for (Box& other : difference(each, intersection(each, common))) left.push_back(std::move(other));
         }
         rest = std::move(left);
         part.second.insert(readers.begin(), readers.end());
@@ -79,8 +81,7 @@ std::vector<ConstantRead> constant_reads(const std::vector<Module>& processes) {
     for (const auto& [name, reads] : all) {
         std::vector<Part> parts;
         for (const auto& [box, readers] : reads.readers) parts = with(std::move(parts), box, readers);
-        for (Part& part : parts)
-            list.push_back({name, reads.constant, std::move(part.first), std::move(part.second)});
+        for (Part& part : parts) list.push_back({name, reads.constant, std::move(part.first), std::move(part.second)});
     }
     return list;
 }

@@ -192,29 +192,18 @@ void Program::find_last_uses() {
     }
 }
 
-namespace {
-
-transport::Sent sent_by(const transport::Transport& transport) {
-    transport::Sent all;
-    for (const transport::Sent& one : transport.sent()) {
-        all.messages += one.messages;
-        all.bytes += one.bytes;
-    }
-    return all;
-}
-
-}  // namespace
-
 Result<std::vector<DeviceTensor>> Program::run(const std::vector<DeviceTensor>& arguments, RunReport* report,
                                                transport::Transport* transport) {
     const bool counts = report && transport;
-    const transport::Sent before = counts ? sent_by(*transport) : transport::Sent();
+    const std::vector<transport::Sent> before = counts ? transport->sent() : std::vector<transport::Sent>();
     auto results = run_entry(arguments, report, transport);
     if (!results && transport) transport->fail(results.error());
     if (counts) {
-        const transport::Sent after = sent_by(*transport);
-        report->messages += after.messages - before.messages;
-        report->sent_bytes += after.bytes - before.bytes;
+        report->sent = transport->sent();
+        for (size_t to = 0; to < before.size(); to++) {
+            report->sent[to].messages -= before[to].messages;
+            report->sent[to].bytes -= before[to].bytes;
+        }
     }
     return results;
 }

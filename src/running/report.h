@@ -17,7 +17,7 @@ struct RunReport {
     int64_t launches = 0;         // of functions on other devices than the host
     int64_t kernel_launches = 0;  // by the plans of all functions that ran
     int64_t copies = 0, copied_bytes = 0;
-    int64_t messages = 0, sent_bytes = 0;  // to other processes
+    std::vector<transport::Sent> sent;  // by process, to it; empty: there is one
 };
 
 }  // namespace heddle::running

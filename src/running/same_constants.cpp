@@ -83,7 +83,8 @@ private:
         for (const auto& [users, reads] : sets_) {
             std::set<std::vector<std::byte>> said;
             for (int32_t holder : holders(users)) {
-                const std::span<const std::byte> own = std::span(digests[static_cast<size_t>(holder)]).subspan(at, length);
+                const std::span<const std::byte> own =
+                    std::span(digests[static_cast<size_t>(holder)]).subspan(at, length);
                 said.emplace(own.begin(), own.end());
             }
             if (said.size() > 1) differing.push_back(&reads);

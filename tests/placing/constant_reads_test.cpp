@@ -12,7 +12,8 @@ namespace heddle::placing {
 namespace {
 
 std::vector<ConstantRead> reads_of(const Graph& graph, const std::vector<std::string>& cuts, int32_t places) {
-    const auto program = sharded(graph, *parse_cuts(cuts), *system_of_processes(Target{}, places), {sharding::PlaceId(0)});
+    const auto program =
+        sharded(graph, *parse_cuts(cuts), *system_of_processes(Target{}, places), {sharding::PlaceId(0)});
     EXPECT_TRUE(program) << render(program.error());
     return program ? constant_reads(program->processes) : std::vector<ConstantRead>();
 }
@@ -41,7 +42,8 @@ std::vector<std::set<int32_t>> readers_of_rows(const std::vector<ConstantRead>& 
 
 // Windows of three rows, two of them a place: where they overlap, both places read.
 TEST(ConstantReads, WindowsOverlap) {
-    const Graph graph = with_constant(graph_of("y = conv(X, W)", {input("X", {1, 1, 9, 9}), input("W", {1, 1, 3, 3})}), 0);
+    const Graph graph =
+        with_constant(graph_of("y = conv(X, W)", {input("X", {1, 1, 9, 9}), input("W", {1, 1, 3, 3})}), 0);
     const auto rows = readers_of_rows(reads_of(graph, {"out0=4"}, 4));
     for (int32_t row = 0; row < 9; row++) {
         std::set<int32_t> expected;
@@ -51,7 +53,8 @@ TEST(ConstantReads, WindowsOverlap) {
 }
 
 TEST(ConstantReads, WhatNobodyCutsIsReadByAllThatCompute) {
-    const Graph graph = with_constant(graph_of("y = conv(X, W)", {input("X", {4, 1, 9, 9}), input("W", {1, 1, 3, 3})}), 1);
+    const Graph graph =
+        with_constant(graph_of("y = conv(X, W)", {input("X", {4, 1, 9, 9}), input("W", {1, 1, 3, 3})}), 1);
     for (const int32_t places : {2, 4}) {
         const auto reads = reads_of(graph, {"n=" + std::to_string(places)}, places);
         ASSERT_EQ(reads.size(), 1);

@@ -72,7 +72,8 @@ void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, in
         EXPECT_TRUE(comparison.equal) << comparison.text();
     }
     int64_t sent = 0;
-    for (const RunReport& report : reports) sent += report.sent_bytes;
+    for (const RunReport& report : reports)
+        for (const transport::Sent& each : report.sent) sent += each.bytes;
     if (bytes >= 0) {
         EXPECT_EQ(sent, bytes);
     }
@@ -183,7 +184,8 @@ std::vector<std::string> compared(const std::vector<Graph>& graphs, const placin
     std::vector<std::jthread> threads;
     for (size_t p = 0; p < graphs.size(); p++) {
         threads.emplace_back([&, p] {
-            auto program = placing::sharded(graphs[p], said, *placing::system_of_processes(Target{}, size), {PlaceId(0)});
+            auto program =
+                placing::sharded(graphs[p], said, *placing::system_of_processes(Target{}, size), {PlaceId(0)});
             found[p] = program ? text_of(agree_on_constants(*ends[p], program->processes)) : render(program.error());
         });
     }
@@ -212,7 +214,8 @@ void expect_found(const placing::SaidCuts& said, const std::function<std::set<in
 }
 
 TEST(Together, AnotherByteOfACutWeightIsFound) {
-    expect_found(*placing::parse_cuts({"out_col=4"}), [](int64_t column) { return std::set{static_cast<int>(column / 2)}; });
+    expect_found(*placing::parse_cuts({"out_col=4"}),
+                 [](int64_t column) { return std::set{static_cast<int>(column / 2)}; });
 }
 
 TEST(Together, AnotherByteOfAWeightOfAllIsFound) {
