@@ -86,7 +86,9 @@ void add_shards(CLI::App& command, ShardOptions& options) {
                  "[OP.]AXIS=N[,...]|N|FILE.json");
     auto* hosts = command.add_option("--hosts", options.hosts, "Places are processes at these addresses, one a line");
     hosts->type_name("FILE");
-    command.add_option("--rank", options.rank, "Which line of --hosts this process is, from 0")
+    command
+        .add_option("--rank", options.rank,
+                    "Which line of --hosts this process is, from 0 (else as srun or mpirun says)")
         ->type_name("N")
         ->needs(hosts);
     command

@@ -46,8 +46,8 @@ struct Measured {
     Json launches_json;                // of it, with what each computes
     nlohmann::ordered_json placement;  // of a system: what explain/placement.h says; else null
     nlohmann::ordered_json shards;     // of places: what run_sharded.h says; else null
-    std::shared_ptr<transport::Transport> transport;  // to the other processes of this run; null: there are none
-    bool is_quiet() const { return transport && transport->rank() > 0; }  // rank 0 has the outputs, and says so
+    std::shared_ptr<transport::Transport> machines;  // the other processes of this run; null: there are none
+    bool is_quiet() const { return machines && machines->rank() > 0; }  // rank 0 has the outputs, and says so
     std::string placement_text;
 };
 
@@ -436,27 +436,20 @@ Result<void> run_on_system(const RunOptions& options, const Library& library, co
 
 Result<void> run_on_places(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
                            Measured& measured) {
-    auto connected = connect(options.shard);
-    if (!connected) return fail(std::move(connected.error()));
-    const auto transport = measured.transport = std::move(*connected);
-    const auto failed = [&](Diagnostics why) {
-        if (transport) transport->fail(why);
-        return fail(std::move(why));
-    };
-    auto places = places_for(options, transport);
-    if (!places) return failed(std::move(places.error()));
+    auto places = places_for(options, measured.machines);
+    if (!places) return fail(std::move(places.error()));
     std::vector<TensorData> feeds;
     auto source = load_with_feeds(options, library, given, progress, measured, feeds);
     if (!source && may_be_staged(options) && inference::needs_stages(source.error())) {
         const auto engine = open_engine(options.threads, options.cache);
         engine->places = running::make_places(std::move(*places));
         auto run = run_in_stages(options, library, given, engine, progress, measured);
-        return run ? Result<void>() : failed(std::move(run.error()));
+        return run ? Result<void>() : fail(std::move(run.error()));
     }
-    if (!source) return failed(std::move(source.error()));
+    if (!source) return fail(std::move(source.error()));
     const Graph graph = prune(source->graph);
     auto run = run_sharded(graph, feeds, options, *places);
-    if (!run) return failed(std::move(run.error()));
+    if (!run) return fail(std::move(run.error()));
     measured.outputs = std::move(run->outputs);
     measured.compile_ms = run->compile_ms;
     measured.shards = shards_json(graph, *run);
@@ -488,7 +481,7 @@ Result<void> tell(const Measured& measured, const RunOptions& options, const Pro
     return {};
 }
 
-Result<void> run_source(const RunOptions& options) {
+Result<void> run_source(const RunOptions& options, const std::shared_ptr<transport::Transport>& machines) {
     if (options.model.empty() == options.call.empty()) {
         return fail({.code = "cli.what_to_run",
                      .summary = "give a model, or --call with a program, and not both",
@@ -506,7 +499,7 @@ Result<void> run_source(const RunOptions& options) {
     if (!library) return fail(std::move(library.error()));
     auto given = read_inputs(options.inputs);
     if (!given) return fail(std::move(given.error()));
-    Measured measured;
+    Measured measured{.machines = machines};
     measured.load_ms = milliseconds_since(begin);
     const auto run = !options.system.empty()          ? run_on_system
                      : runs_sharded(options)          ? run_on_places
@@ -515,14 +508,30 @@ Result<void> run_source(const RunOptions& options) {
     if (auto done = run(options, *library, *given, *progress, measured); !done) return done;
     measured.peak_resident_bytes = peak_resident_bytes();
     auto told = measured.is_quiet() ? Result<void>() : tell(measured, options, *progress);
-    return measured.transport ? transport::follow_first(*measured.transport, std::move(told)) : told;
+    return machines ? transport::follow_first(*machines, std::move(told)) : told;
+}
+
+// Of one of several processes: what the first one says, too, is said once; else who says it.
+int report_of(const transport::Transport& machines, Diagnostics problems, const CommonOptions& options) {
+    if (machines.rank() > 0)
+        for (Diagnostic& problem : problems)
+            problem.summary = fmt::format("process {}: {}", machines.rank(), problem.summary);
+    return report(problems, options);
 }
 
 }  // namespace
 
 int run_model(const RunOptions& options) {
-    auto done = run_source(options);
-    return done ? 0 : report(done.error(), options.common);
+    std::shared_ptr<transport::Transport> machines;
+    if (options.system.empty() && runs_sharded(options)) {
+        auto connected = connect(options.shard);
+        if (!connected) return report(connected.error(), options.common);
+        machines = std::move(*connected);
+    }
+    auto done = run_source(options, machines);
+    if (done) return 0;
+    if (!machines) return report(done.error(), options.common);
+    return machines->fail(done.error()) ? 1 : report_of(*machines, std::move(done.error()), options.common);
 }
 
 }  // namespace heddle::cli

@@ -40,6 +40,8 @@ Diagnostic wrong_length(int from, int64_t expected, int64_t found) {
             .params = {{"rank", std::to_string(from)}}};
 }
 
+bool is_own(const Diagnostics& why) { return !why.empty() && !why.front().code.starts_with("transport."); }
+
 std::string said_of(const Diagnostics& why) {
     constexpr size_t most = 4096;
     std::string text = render(why);

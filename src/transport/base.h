@@ -15,6 +15,8 @@ Diagnostic silent(int rank, std::chrono::milliseconds timeout);
 Diagnostic failed(int rank, const std::string& why);
 Diagnostic wrong_length(int from, int64_t expected, int64_t found);
 
+// Whether it is not of the way to others: else who began it stays named.
+bool is_own(const Diagnostics& why);
 // What others are told of diagnostics, of bounded length.
 std::string said_of(const Diagnostics& why);
 
@@ -36,6 +38,8 @@ protected:
 
     // Once it is set, all calls give it.
     std::optional<Diagnostic> error_;
+    // What `fail` has answered.
+    std::optional<bool> first_says_it_;
 
 private:
     int rank_, size_;

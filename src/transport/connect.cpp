@@ -21,7 +21,8 @@ Result<std::shared_ptr<Transport>> connect(const ConnectOptions& options) {
         if (!text) return heddle::fail(std::move(text.error()));
         const auto hosts = read_hosts(std::make_shared<SourceText>(options.hosts, std::move(*text)));
         if (!hosts) return heddle::fail(hosts.error());
-        made = connect_tcp(*hosts, options.rank, {timeout, timeout});
+        const auto launched = launched_ranks();
+        made = connect_tcp(*hosts, options.rank < 0 && launched ? launched->rank : options.rank, {timeout, timeout});
     }
     if (!made) return heddle::fail(std::move(made.error()));
     return std::shared_ptr<Transport>(std::move(*made));

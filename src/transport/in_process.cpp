@@ -117,12 +117,13 @@ public:
         return {};
     }
 
-    void fail(const Diagnostics& why) override {
+    bool fail(const Diagnostics& why) override {
         std::unique_lock lock(shared_->mutex);
         if (!shared_->failure) shared_->failure = failed(rank(), said_of(why));
         if (!error_) error_ = *shared_->failure;
         withdraw(lock);
         shared_->wake_all();
+        return false;  // the threads of one process have one caller
     }
 
 private:

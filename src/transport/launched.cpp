@@ -12,7 +12,7 @@ struct Launcher {
     const char *name, *rank, *size, *library;
 };
 
-// The first that fits. A step of Slurm says how many tasks it has; a batch script, of which there is one process, does not.
+// The first that fits. Slurm leaves what MPICH's launcher does where it helps that (--mpi=pmi2). A step of Slurm says how many tasks it has; a batch script, of which there is one process, does not.
 constexpr Launcher launchers[] = {
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "openmpi"},
     {"MPICH", "PMI_RANK", "PMI_SIZE", "mpich"},

@@ -1,5 +1,7 @@
 #include "transport/mpi.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cassert>
 #include <condition_variable>
@@ -59,6 +61,7 @@ public:
         : Base(mpi->rank, mpi->ranks),
           mpi_(mpi),
           timeout_(options.timeout),
+          has_core_(mpi->ranks_here <= ::sysconf(_SC_NPROCESSORS_ONLN)),
           piece_bytes_(options.piece_bytes),
           peers_(static_cast<size_t>(mpi->ranks)) {
         thread_ = std::thread([this] { answer(); });
@@ -135,14 +138,15 @@ public:
         return {};
     }
 
-    void fail(const Diagnostics& why) override {
+    bool fail(const Diagnostics& why) override {
         MpiLock lock(mpi_mutex());
-        if (std::exchange(told_failure_, true)) return;
-        // Who began it stays named.
-        const auto [first, text] = failure_ ? *failure_ : std::pair(rank(), said_of(why));
+        if (first_says_it_) return *first_says_it_;
+        const auto [first, text] = failure_ && !is_own(why) ? *failure_ : std::pair(rank(), said_of(why));
         if (!error_) error_ = failed(first, text);
         tell_all({.kind = Word::failed, .rank = first}, text);
         withdraw(lock);
+        first_says_it_ = rank() > 0 && first_says(lock) == text;
+        return *first_says_it_;
     }
 
 private:
@@ -268,6 +272,7 @@ private:
             other.doing.waits_for = word.rank < size() ? word.rank : -1;
             other.doing.since = Clock::now() - std::chrono::microseconds(word.number);
         } else if (word.kind == Word::failed) {
+            if (from_ == 0) first_said_ = heard_.substr(sizeof word);
             if (!failure_) failure_.emplace(word.rank, heard_.substr(sizeof word));
         } else if (word.kind == Word::end) {
             other.ended = Clock::now();
@@ -280,9 +285,9 @@ private:
         const MpiPeer& left = peer(other);
         const bool more_comes = left.came < left.sent && left.arrived < left.places.size();
         if (!left.ended || more_comes) return false;
-        const auto grace = std::min(timeout_ / 4, std::chrono::milliseconds(1000));  // of what it has taken
-        return left.sends.empty() || Clock::now() - *left.ended > grace;
+        return left.sends.empty() || Clock::now() - *left.ended > grace();  // it may have taken what it does not say
     }
+    std::chrono::milliseconds grace() const { return std::min(timeout_ / 4, std::chrono::milliseconds(1000)); }
 
     // Asks `other`, who that waits for, and so on.
     void ask(int other) {
@@ -315,6 +320,15 @@ private:
             progress();
             pause(lock, std::chrono::microseconds(200));
         }
+    }
+    // What it says of a failure, if it does so soon: who hears of one says it again.
+    std::optional<std::string> first_says(MpiLock& lock) {
+        const auto until = Clock::now() + grace();
+        while (!first_said_ && !peer(0).ended && !broken_ && Clock::now() < until) {
+            progress();
+            pause(lock, std::chrono::microseconds(200));
+        }
+        return first_said_;
     }
     bool is_still() const {
         return words_.empty() &&
@@ -369,13 +383,13 @@ private:
         }
     }
 
-    // Others may need this core, but MPI moves nothing while nobody calls it.
+    // Others may need this core, but MPI moves nothing while nobody calls it. Who sleeps has what comes late by a part of that.
     std::chrono::microseconds time_to_pause(Clock::duration waited) const {
         using std::chrono::microseconds;
         const bool receives = std::ranges::any_of(peers_, [](const MpiPeer& each) { return each.receiving; });
-        const auto time = std::chrono::duration_cast<microseconds>(waited) / 8;
-        if (receives || time < microseconds(25)) return microseconds(0);
-        return std::min(time, microseconds(300));
+        const auto time = std::chrono::duration_cast<microseconds>(waited);
+        if (receives || time < (has_core_ ? microseconds(20'000) : microseconds(200))) return microseconds(0);
+        return std::min(time / 8, microseconds(300));
     }
 
     Result<void> check_heard(MpiLock& lock, int other) {
@@ -402,6 +416,7 @@ private:
 
     heddle_mpi* const mpi_;
     const std::chrono::milliseconds timeout_;
+    const bool has_core_;  // there are as many cores as processes on this machine
     const int64_t piece_bytes_;
     std::vector<MpiPeer> peers_;
     std::vector<SentWord> words_;  // that have not left
@@ -411,7 +426,8 @@ private:
     std::optional<std::pair<int, std::string>> failure_;
     std::optional<Diagnostic> broken_;
     Doing doing_;
-    bool told_failure_ = false, stop_ = false;
+    std::optional<std::string> first_said_;  // of a failure, by the first process
+    bool stop_ = false;
     std::condition_variable stopped_;
     std::thread thread_;
 };
@@ -420,7 +436,7 @@ private:
 
 Result<std::unique_ptr<Transport>> connect_mpi(const MpiOptions& options) {
     MpiLock lock(mpi_mutex());
-    auto mpi = open_mpi(options.library, launched_ranks());
+    auto mpi = open_mpi(options.library, launched_ranks(), options.timeout);
     lock.unlock();
     if (!mpi) return fail(std::move(mpi.error()));
     return std::make_unique<Mpi>(*mpi, options);

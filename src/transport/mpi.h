@@ -14,7 +14,7 @@ namespace heddle::transport {
 struct LaunchedRanks {
     int rank = 0, size = 0;
     std::string launcher;  // for people: "Open MPI"
-    std::string library;   // which build of the plug-in is its own: "openmpi", "mpich"; empty: it does not say
+    std::string library;   // which build of the plug-in is its own: "openmpi", "mpich"; empty: it helps none to start
 };
 
 // Whether a launcher (mpirun, srun) has started this process as one of several: by the environment alone.

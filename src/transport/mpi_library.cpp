@@ -1,8 +1,13 @@
 #include "transport/mpi_library.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <condition_variable>
+#include <cstdlib>
 #include <filesystem>
+#include <mutex>
+#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -44,7 +49,19 @@ Diagnostic not_loaded(const std::string& summary, const std::string& found) {
     return {.code = "transport.mpi_library", .summary = summary, .found = found, .remedy = how_to_build};
 }
 
+Diagnostic refused(const std::string& found, const std::string& reason, const std::string& remedy) {
+    return {
+        .code = "transport.mpi", .summary = "MPI cannot be used", .found = found, .reason = reason, .remedy = remedy};
+}
+
 Result<void*> load_library(const std::string& library, const std::optional<LaunchedRanks>& launched) {
+    if (library.empty() && launched && launched->library.empty()) {
+        return fail(
+            refused(fmt::format("{} has started {} processes", launched->launcher, launched->size),
+                    "it does not help MPI to start",
+                    "let it: srun --mpi=pmix for Open MPI, srun --mpi=pmi2 for MPICH (srun --mpi=list shows what "
+                    "there is); or name the library of an MPI that needs no help"));
+    }
     std::error_code problem;
     std::vector<std::string> files = {library};
     if (library.empty()) files = candidates(launched);
@@ -62,14 +79,30 @@ Result<void*> load_library(const std::string& library, const std::optional<Launc
     return fail(not_loaded(fmt::format("the library '{}' of MPI cannot be loaded", file), said ? said : ""));
 }
 
-Diagnostic refused(const std::string& found, const std::string& reason, const std::string& remedy) {
-    return {
-        .code = "transport.mpi", .summary = "MPI cannot be used", .found = found, .reason = reason, .remedy = remedy};
+// Ends the process, unless it goes before.
+std::jthread watch_of_start(std::chrono::milliseconds timeout) {
+    return std::jthread([timeout](const std::stop_token& stop) {
+        std::mutex mutex;
+        std::condition_variable_any nothing;
+        std::unique_lock lock(mutex);
+        nothing.wait_for(lock, stop, timeout, [] { return false; });
+        if (stop.stop_requested()) return;
+        const std::string text =
+            render({{.code = "transport.mpi_start",
+                     .summary = fmt::format("MPI has not started for {} seconds",
+                                            std::chrono::duration<double>(timeout).count()),
+                     .reason = "it waits for a process that is not there, or that it cannot reach",
+                     .remedy = "look at the other processes and the way to them; where they only come late, allow more "
+                               "time"}});
+        (void)!::write(STDERR_FILENO, text.data(), text.size());
+        std::_Exit(1);
+    });
 }
 
 }  // namespace
 
-Result<heddle_mpi*> open_mpi(const std::string& library, const std::optional<LaunchedRanks>& launched) {
+Result<heddle_mpi*> open_mpi(const std::string& library, const std::optional<LaunchedRanks>& launched,
+                             std::chrono::milliseconds timeout) {
     auto loaded = load_library(library, launched);
     if (!loaded) return fail(std::move(loaded.error()));
     const auto version = reinterpret_cast<decltype(&heddle_mpi_version)>(::dlsym(*loaded, "heddle_mpi_version"));
@@ -86,7 +119,11 @@ Result<heddle_mpi*> open_mpi(const std::string& library, const std::optional<Lau
     }
     heddle_mpi* mpi = nullptr;
     const char* problem = "";
-    if (open(&mpi, &problem) != 0) {
+    auto watch = watch_of_start(timeout);
+    const bool opened = open(&mpi, &problem) == 0;
+    watch.request_stop();
+    watch.join();
+    if (!opened) {
         return fail(refused(problem ? problem : "", "it does not start",
                             "start the program by mpirun or srun, and look at what MPI itself says"));
     }

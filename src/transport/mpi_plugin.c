@@ -164,6 +164,16 @@ static void close_it(heddle_mpi* mpi, int32_t clean) {
     }
 }
 
+/* How many processes share memory with this one: those of this machine. */
+static int32_t count_here(void) {
+    MPI_Comm here;
+    int count = 1;
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) != MPI_SUCCESS) return 1;
+    MPI_Comm_size(here, &count);
+    MPI_Comm_free(&here);
+    return count;
+}
+
 static const char* start(void) {
     static int registered = 0;
     int started = 0, finished = 0, threads = 0;
@@ -202,6 +212,7 @@ HEDDLE_MPI_EXPORT int32_t heddle_mpi_open(heddle_mpi** mpi, const char** problem
     self->shown.size = sizeof(heddle_mpi);
     MPI_Comm_rank(self->channels[0], &self->shown.rank);
     MPI_Comm_size(self->channels[0], &self->shown.ranks);
+    self->shown.ranks_here = count_here();
     self->shown.name = name;
     self->shown.problem = self->problem;
     self->shown.send = send_parts;

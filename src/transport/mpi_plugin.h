@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of this file that is seen by a plugin. */
-#define HEDDLE_MPI_VERSION 1u
+#define HEDDLE_MPI_VERSION 2u
 
 /* A part of the memory of a message. */
 typedef struct heddle_mpi_part {
@@ -36,6 +36,7 @@ typedef struct heddle_mpi_found {
 typedef struct heddle_mpi {
     size_t size; /* sizeof(heddle_mpi): set by the plugin */
     int32_t rank, ranks;
+    int32_t ranks_here;  /* that share this one's memory */
     const char* name;    /* of the library, for people */
     const char* problem; /* of the last call that was not done */
 

@@ -87,16 +87,19 @@ public:
         return {};
     }
 
-    void fail(const Diagnostics& why) override {
+    bool fail(const Diagnostics& why) override {
         Lock lock(mutex_);
-        if (told_failure_) return;
-        told_failure_ = true;
-        // Who began it stays named.
-        const Failure told = failure_ ? *failure_ : Failure{rank(), said_of(why)};
+        if (first_says_it_) return *first_says_it_;
+        const Failure told = failure_ && !is_own(why) ? *failure_ : Failure{rank(), said_of(why)};
         if (!error_) error_ = failed(told.rank, told.why);
         withdraw();
         each_wire([&](Wire& wire) { wire.tell_failure(told); });
-        await_farewell(lock, std::min(timeout_, std::chrono::milliseconds(1000)));
+        const auto most = std::min(timeout_, std::chrono::milliseconds(1000));
+        await_farewell(lock, most);
+        // Who hears of a failure says it again: the first one does so soon, too.
+        if (rank() > 0) changed_.wait_for(lock, most, [&] { return wire(0).failure() || wire(0).is_closed(); });
+        first_says_it_ = rank() > 0 && wire(0).failure() && wire(0).failure()->why == told.why;
+        return *first_says_it_;
     }
 
 private:
@@ -253,7 +256,7 @@ private:
     std::vector<char> left_;                    // by rank: it has more to write than the socket takes
     std::optional<Failure> failure_;            // of another, the first that was heard
     Doing doing_;
-    bool stop_ = false, told_failure_ = false;
+    bool stop_ = false;
     std::thread thread_;
 };
 

@@ -42,8 +42,9 @@ public:
     virtual Result<void> await(int from) = 0;
     // Waits until all that was sent has left its memory.
     virtual Result<void> finish() = 0;
-    // Tells all others that this process cannot go on, and why; then it is closed.
-    virtual void fail(const Diagnostics& why) = 0;
+    // Tells all others that this process cannot go on, and why; then it is closed. Whether the first process says the same, so
+    // that people need not hear it from this one, too. Called again, it answers the same.
+    virtual bool fail(const Diagnostics& why) = 0;
     // By rank.
     virtual std::vector<Sent> sent() const = 0;
 };

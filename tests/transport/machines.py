@@ -129,9 +129,11 @@ def has_results_of_one_process(folder):
         os.remove(path)
 
 
-def expect_failure(folder, run, words, but=(), files=()):
+def expect_failure(folder, run, words, but=(), files=(), once=False):
+    """`once`: all ranks have the same to say, and one says it."""
     codes, text = run.end(but)
     assert all(codes), (codes, text)
+    assert not once or len(re.findall(r"error\[", text)) == 1, f"not said once:\n{text}"
     for word in words:
         assert re.search(word, text), f"{word} is not said:\n{text}"
     assert not [file for file in files if os.path.exists(os.path.join(folder, file))], "something partial is left"
@@ -140,13 +142,13 @@ def expect_failure(folder, run, words, but=(), files=()):
 def another_program(folder):
     def of(rank):
         return (PROGRAM if rank != 2 else ["--call", "y = matmul(x, w)"] + PROGRAM[2:]) + ["--bind", "batch=12", "--output", os.path.join(folder, "y.npy")]
-    expect_failure(folder, Run(folder, of), [r"transport\.other_program", r"rank 2|process 2"], files=["y.npy"])
+    expect_failure(folder, Run(folder, of), [r"transport\.other_program", r"rank 2|process 2"], files=["y.npy"], once=True)
 
 
 def another_size(folder):
     def of(rank):
         return PROGRAM + ["--bind", f"batch={12 if rank != 1 else 16}", "--output", os.path.join(folder, "y.npy")]
-    expect_failure(folder, Run(folder, of), [r"transport\.other_program", r"rank 1|process 1"], files=["y.npy"])
+    expect_failure(folder, Run(folder, of), [r"transport\.other_program", r"rank 1|process 1"], files=["y.npy"], once=True)
 
 
 def another_model_file(folder):
@@ -155,12 +157,23 @@ def another_model_file(folder):
                    [r"missing\.onnx", r"rank 3|process 3"])
 
 
+def no_model_at_all(folder):
+    expect_failure(folder, Run(folder, [os.path.join(folder, "missing.onnx")]), [r"missing\.onnx"], once=True)
+
+
+def other_errors(folder):
+    """Each of two has another."""
+    def of(rank):
+        return PROGRAM + ["--bind", "batch=12"] if rank % 2 == 0 else [os.path.join(folder, f"missing{rank}.onnx")]
+    expect_failure(folder, Run(folder, of), [r"process 1.*\n.*missing1|process 1: .*missing1", r"process 3.*\n.*missing3|process 3: .*missing3"])
+
+
 def other_number_of_places(folder):
-    expect_failure(folder, Run(folder, PROGRAM + ["--bind", "batch=12", "--shard", "batch=3"]), ["transport.size"])
+    expect_failure(folder, Run(folder, PROGRAM + ["--bind", "batch=12", "--shard", "batch=3"]), ["transport.size"], once=True)
 
 
 def full_disk(folder):
-    expect_failure(folder, Run(folder, PROGRAM + ["--bind", "batch=12", "--output", "/dev/full"]), [r"/dev/full", r"rank 0|process 0"])
+    expect_failure(folder, Run(folder, PROGRAM + ["--bind", "batch=12", "--output", "/dev/full"]), [r"/dev/full"], once=True)
 
 
 def endless(folder, timeout):
@@ -210,8 +223,8 @@ def main():
     if WAY != "tcp" and not (shutil.which(f"mpirun.{WAY}") and os.path.exists(os.path.join(os.path.dirname(HEDDLE), f"libheddle_mpi_{WAY}.so"))):
         print(f"skipped: {WAY} is not there")
         return 77
-    return run_all(has_results_of_one_process, another_program, another_size, another_model_file, other_number_of_places,
-                   full_disk, killed, stopped)
+    return run_all(has_results_of_one_process, another_program, another_size, another_model_file, no_model_at_all, other_errors,
+                   other_number_of_places, full_disk, killed, stopped)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ TEST(MpiLibrary, RefusesWhatCannotBeUsed) {
     EXPECT_EQ(code_of(open_mpi(HEDDLE_TEST_PLUGINS, {})), "transport.mpi_library") << "a folder";
     EXPECT_EQ(code_of(open_mpi(library("no_open"), {})), "transport.mpi_library");
     EXPECT_EQ(code_of(open_mpi(library("version"), {})), "transport.mpi_version");
-    EXPECT_EQ(found_by("version"), "2");
+    EXPECT_EQ(found_by("version"), "3");
     EXPECT_EQ(code_of(open_mpi(library("refuses"), {})), "transport.mpi");
     EXPECT_EQ(found_by("refuses"), "there is no network");
     EXPECT_EQ(code_of(open_mpi(library("size"), {})), "transport.mpi");
@@ -46,6 +46,20 @@ TEST(MpiLibrary, RefusesTheMpiOfAnotherLauncher) {
     const LaunchedRanks two{.rank = 0, .size = 2, .launcher = "Open MPI", .library = "openmpi"};
     EXPECT_EQ(code_of(open_mpi(library("plain"), two)), "transport.mpi");
     EXPECT_EQ(found_by("plain", two), "1 processes, by one process, always");
+}
+
+// Nothing comes back from it, so the process ends.
+TEST(MpiLibraryDeathTest, EndsWhereMpiDoesNotStart) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT((void)open_mpi(library("waits"), {}, std::chrono::milliseconds(100)), testing::ExitedWithCode(1),
+                "transport.mpi_start");
+}
+
+TEST(MpiLibrary, RefusesALauncherThatDoesNotHelpItToStart) {
+    const LaunchedRanks slurm{.rank = 0, .size = 2, .launcher = "Slurm", .library = ""};
+    const auto found = open_mpi("", slurm);
+    ASSERT_EQ(code_of(found), "transport.mpi");
+    EXPECT_NE(found.error().front().remedy.find("--mpi=pmix"), std::string::npos);
 }
 
 TEST(MpiLibrary, SaysWhereItLooked) {

@@ -2,6 +2,7 @@
 #include "transport/mpi_plugin.h"
 
 #include <stddef.h>
+#include <unistd.h>
 
 #ifndef WRONG_NO_OPEN
 static void close_it(heddle_mpi* mpi, int32_t clean) {
@@ -17,6 +18,9 @@ HEDDLE_MPI_EXPORT int32_t heddle_mpi_open(heddle_mpi** mpi, const char** problem
     made.close = close_it;
     *mpi = &made;
     *problem = NULL;
+#ifdef WRONG_WAITS
+    for (;;) pause(); /* for a process that never comes */
+#endif
 #ifdef WRONG_REFUSES
     *problem = "there is no network";
     return 1;

@@ -146,9 +146,40 @@ Result<void> measure(Transport& end) {
     return {};
 }
 
+void work_for(std::chrono::microseconds time) {
+    const auto until = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < until) {
+    }
+}
+
+// Times of a step in which all work, and hand to the next and get from the one before; or in which they work in turn, so that
+// each waits for as long as all others work.
+Result<void> measure_steps(Transport& end) {
+    std::vector<std::byte> out(8), in(8);
+    const int next = (end.rank() + 1) % end.size(), before = (end.rank() + end.size() - 1) % end.size();
+    for (const auto& [work, in_turn] : {std::pair(50us, false), {1000us, false}, {50us, true}, {1000us, true}}) {
+        constexpr int times = 300;
+        const auto begin = std::chrono::steady_clock::now();
+        for (int i = 0; i < times; i++) {
+            if (in_turn && end.rank() > 0) {
+                if (auto there = wait_for(end, before, in); !there) return there;
+            }
+            work_for(work);
+            if (auto sent = one_way(end, next, out); !sent) return sent;
+            if (in_turn && end.rank() > 0) continue;
+            if (auto there = wait_for(end, before, in); !there) return there;
+        }
+        const auto step = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin) / times;
+        if (end.rank() == 0)
+            say(end, fmt::format("{} us of work {}: a step of {:.1f} us", work.count(), in_turn ? "in turn" : "of all",
+                                 step.count()));
+    }
+    return {};
+}
+
 const std::map<std::string, Result<void> (*)(Transport&)> scenarios = {
     {"messages", messages}, {"hang", hang},   {"busy", busy},   {"failure", failure}, {"crossed", crossed},
-    {"length", length},     {"leave", leave}, {"other", other}, {"measure", measure}};
+    {"length", length},     {"leave", leave}, {"other", other}, {"measure", measure}, {"steps", measure_steps}};
 
 Result<std::unique_ptr<Transport>> connect(const std::vector<std::string>& arguments) {
     const std::chrono::milliseconds timeout(std::stoi(arguments[2]));
