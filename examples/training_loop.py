@@ -29,7 +29,7 @@ def adamw_step(loss):
 
 def train(loss, weights, batches, rate, tell=print, machines=None):
     """Weights after a step for each batch, and the losses. `rate` is told how far the training is, from 0 to 1. With several
-    `machines` each step is cut over them: they run this together."""
+    `machines` each step is cut over them: they run this together, and what a step gives to the next stays where it is."""
     step, losses = adamw_step(loss), []
     if machines and machines.size > 1:
         heddle.shard(step, machines=machines)
@@ -41,6 +41,8 @@ def train(loss, weights, batches, rate, tell=print, machines=None):
         losses.append(value.item())
         if i % 50 == 0 or i + 1 == len(batches):
             tell(f"  step {i + 1} of {len(batches)}: loss {np.mean(losses[-20:]):.3f}")
+    if machines and machines.size > 1:
+        weights = {name: weight.gather() for name, weight in weights.items()}
     return weights, losses
 
 

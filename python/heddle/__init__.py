@@ -30,7 +30,7 @@ from ._onnxruntime import (disable_telemetry_events, get_all_providers, get_avai
 from ._onnxruntime_absent import absent
 from ._onnxruntime_options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
 from ._onnxruntime_values import IOBinding, OrtDevice, OrtDeviceVendorId, OrtValue, copy_tensors
-from ._places import Machines, machines, shard
+from ._places import Machines, SpreadArray, machines, shard
 from ._tape import Checkpoints, Tape, TapeEntry, Value
 from ._session import Comparison, InferenceSession, Launch, ModelMetadata, NodeArg, Session
 
@@ -38,7 +38,7 @@ __version__: str = _heddle.build_info()["version"]
 __all__ = ["Checkpoints", "Comparison", "Context", "Diagnostic", "Error", "ExecutionMode", "ExecutionOrder", "Explanation",
            "Function", "Graph", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "Launch", "Library", "Machines",
            "ModelMetadata", "NodeArg", "OrtDevice", "OrtDeviceVendorId", "OrtValue", "Place", "Progress",
-           "Rewritten", "RunOptions", "Session", "SessionOptions", "Tape", "TapeEntry", "Tensor", "Value", "build_info", "copy_tensors",
+           "Rewritten", "RunOptions", "Session", "SessionOptions", "SpreadArray", "Tape", "TapeEntry", "Tensor", "Value", "build_info", "copy_tensors",
            "disable_telemetry_events", "get_all_providers", "get_available_providers", "get_build_info",
            "get_device", "function", "get_version_string", "grad", "has_collective_ops", "jvp", "limit_work", "load_library", "machines",
            "parse_library", "preload_dlls", "print_debug_info", "set_default_logger_severity",

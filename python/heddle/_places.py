@@ -2,12 +2,19 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Iterable
+from typing import Any, Iterable, Mapping
 
 from . import _heddle, _pickle
 from ._functions import Function
 from ._library import checked_threads
 from ._session import InferenceSession, Session
+
+
+SpreadArray = _heddle.SpreadArray
+"""What a cut program has left where it is: an array whose parts lie at places. It has `shape`, `dtype`, `ndim`, and `parts`: the place
+of each, its slices of the whole, and the array, or None where that is in another process. Given to a program on the same places it
+costs nothing. `gather()` gives all of it as a NumPy array: in all processes, which must call it at the same point. `numpy.asarray` does
+that where all parts are in this process, and else raises `heddle.Error`."""
 
 
 class Machines:
@@ -62,20 +69,25 @@ def machines(kind: str = "mpi", *, hosts: str | os.PathLike[str] | None = None, 
 
 
 def shard(model: Any, cuts: str | int | Iterable[str] = (), *, machines: Machines | None = None, threads: int = 0,
-          **options: Any) -> Any:
+          keep: Mapping[str, str] | None = None, **options: Any) -> Any:
     """A session whose programs are cut over places: threads of this process, or `machines`.
 
     `model` is a session or a function (`heddle.function`, `grad`, `value_and_grad`), which is changed and returned, or what
     `InferenceSession` takes, with its `options`. `cuts` says
     how, as `heddle run --shard` does: "batch=2", "up.out_col=4" and "down.k=4", or a number of places; what is not said is
     chosen by cost. Without it there is a place for each process.
+
+    What a run gives stays where it is if it is a function's donated argument (`function(..., donate=)`), or an output of `keep`, which
+    says what input it is the next time: `keep={"present": "past"}`. Such results are `SpreadArray`s.
     """
     texts = [str(cuts)] if isinstance(cuts, (str, int)) else [str(text) for text in cuts]
 
     def cut(session: Session) -> None:
-        session._cut(texts, checked_threads(threads), machines._machines if machines else None)
+        session._cut(texts, checked_threads(threads), dict(keep or {}), machines._machines if machines else None)
 
     if isinstance(model, Function):
+        if keep:
+            _heddle.raise_option("keep", "nothing, for a function: what it donates stays where it is", repr(keep))
         _pickle.forget(model)
         model._shard, model._cuts = cut, (texts, threads) if machines is None else None
         model._programs.clear()

@@ -152,10 +152,10 @@ class Session:
         """That whose inputs these are."""
         return self._session
 
-    def _cut(self, cuts: list[str], threads: int, machines: _heddle.Machines | None = None) -> None:
-        _heddle.shard(self._session, cuts, machines, threads)
+    def _cut(self, cuts: list[str], threads: int, keep: dict[str, str], machines: _heddle.Machines | None = None) -> None:
+        _heddle.shard(self._session, cuts, machines, threads, keep)
         _pickle.forget(self)
-        self._cuts = (cuts, threads)
+        self._cuts = (cuts, threads, keep)
         self._is_on_machines = machines is not None
 
     def compare(self, input_feed: Mapping[str, Any], against: Any = "reference", *, work: float = 1e13,

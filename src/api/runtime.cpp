@@ -108,7 +108,7 @@ void Runtime::shard(placing::SaidCuts said, std::shared_ptr<transport::Transport
     engine_->places = running::make_places({.said = std::move(said),
                                             .transport = std::move(transport),
                                             .threads = engine_->pool->threads(),
-                                            .folder = engine_->kernels->folder(),
+                                            .kernels = engine_->kernels,
                                             .target = engine_->target});
 }
 

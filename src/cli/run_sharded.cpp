@@ -35,7 +35,8 @@ Result<std::shared_ptr<transport::Transport>> connect(const ShardOptions& option
 Result<running::PlacesOptions> places_for(const RunOptions& options, std::shared_ptr<transport::Transport> transport) {
     auto said = placing::parse_cuts(options.shard.shards);
     if (!said) return fail(std::move(said.error()));
-    return running::PlacesOptions{std::move(*said), std::move(transport), options.threads, usable_folder(options.cache),
+    return running::PlacesOptions{std::move(*said), std::move(transport), options.threads,
+                                  inference::make_kernel_cache(usable_folder(options.cache)),
                                   this_machine()};
 }
 

@@ -1,5 +1,7 @@
 #include "inference/model_program.h"
 
+#include "inference/places.h"
+
 namespace heddle::inference {
 
 StagedModel* ModelProgram::staged(bool make) {
@@ -42,7 +44,16 @@ Result<std::vector<Value>> ModelProgram::run(const std::vector<Value>& inputs, b
     }
     std::vector<Value> values;
     size_t next = 0;
-    for (const bool read : is_read_) values.push_back(read ? inputs[next++].dense() : Value());
+    for (const bool read : is_read_) {
+        const Value& given = read ? inputs[next++] : Value();
+        if (!given.spread) {
+            values.push_back(given.dense());
+            continue;
+        }
+        auto whole = given.spread->places->gather(*given.spread);
+        if (!whole) return fail(std::move(whole.error()));
+        values.push_back(Value::of(std::move(*whole)));
+    }
     return stages->run(std::move(values), {watch.progress, watch.profile, programs_.limit_of_work()});
 }
 

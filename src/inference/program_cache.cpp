@@ -49,7 +49,17 @@ struct ProgramCache::Wanted {
     bool grow = false;
 
     // Row-major.
-    TensorData input(size_t i) const { return inputs[i].data() || values.empty() ? inputs[i] : *values[i]->row_major().tensor; }
+    TensorData input(size_t i) const {
+        const bool is_whole = inputs[i].data() || values.empty() || values[i]->spread;
+        return is_whole ? inputs[i] : *values[i]->row_major().tensor;
+    }
+    // What is spread, and tensors for all else.
+    std::vector<Value> placed_inputs(const std::vector<TensorData>& tensors) const {
+        std::vector<Value> all = values_of(tensors);
+        for (size_t i = 0; i < values.size(); i++)
+            if (values[i]->spread) all[i] = *values[i];
+        return all;
+    }
     const std::map<std::string, int64_t>& given_names() const {
         static const std::map<std::string, int64_t> none;
         return names ? *names : none;
@@ -202,9 +212,11 @@ void ProgramCache::set_limit(int64_t limit) {
     limit_ = limit;
 }
 
-void ProgramCache::use_places(std::shared_ptr<Places> places) {
+void ProgramCache::use_places(std::shared_ptr<Places> places, std::vector<plan::Donation> states) {
     std::lock_guard lock(engine_->running);
     engine_->places = std::move(places);
+    states_ = std::move(states);
+    states_.insert(states_.end(), donations_.begin(), donations_.end());
     entries_.clear();
     placed_.clear();
 }
@@ -381,11 +393,12 @@ constexpr size_t most_placed = 64;
 Result<ProgramCache::Results> ProgramCache::run_on_places(const Wanted& wanted, const Specialise& specialise,
                                                           Progress* progress) {
     const std::vector<TensorData> inputs = wanted.all_inputs();
+    const std::vector<Value> values = wanted.placed_inputs(inputs);
     const auto is_it = [&](const Placed& placed) {
-        return placed.key == wanted.key && placed.names == wanted.given_names() &&
+        return placed.key == wanted.key && placed.names == wanted.given_names() && placed.program->takes(values) &&
                std::ranges::equal(placed.inputs, inputs, [](const TensorData& known, const TensorData& given) {
                    return known.dtype() == given.dtype() && known.shape() == given.shape() &&
-                          (!known.data() || same_value(known, given));
+                          (!known.data() || (given.data() && same_value(known, given)));
                });
     };
     auto found = std::ranges::find_if(placed_, is_it);
@@ -393,7 +406,9 @@ Result<ProgramCache::Results> ProgramCache::run_on_places(const Wanted& wanted, 
         auto graph = guarded("inference.broken", [&] { return specialise(inputs, progress); });
         if (!graph) return fail(std::move(graph.error()));
         if (auto fine = check(*graph, inputs); !fine) return fail(std::move(fine.error()));
-        auto program = guarded("inference.broken", [&] { return engine_->places->compile(*graph); });
+        // States are of all of a program, not of its parts.
+        const auto states = wanted.names ? std::vector<plan::Donation>() : states_;
+        auto program = guarded("inference.broken", [&] { return engine_->places->compile(*graph, states, values); });
         if (progress) progress->finish();
         if (!program) return fail(std::move(program.error()));
         compiled_++;
@@ -408,16 +423,9 @@ Result<ProgramCache::Results> ProgramCache::run_on_places(const Wanted& wanted, 
     } else {
         placed_.splice(placed_.begin(), placed_, found);
     }
-    auto tensors = placed_.front().program->run(inputs);
-    if (!tensors) return fail(std::move(tensors.error()));
-    // The places have their own memory; results go where the caller has given it up.
-    for (const plan::Donation& donation : donations_) {
-        const TensorData& input = inputs[static_cast<size_t>(donation.input)];
-        TensorData& output = (*tensors)[static_cast<size_t>(donation.output)];
-        std::memcpy(const_cast<std::byte*>(input.data()), output.data(), static_cast<size_t>(output.byte_size()));
-        output = input;
-    }
-    return Results{values_of(std::move(*tensors)), placed_.front().tag, placed_.front().operations};
+    auto results = placed_.front().program->run(values);
+    if (!results) return fail(std::move(results.error()));
+    return Results{std::move(*results), placed_.front().tag, placed_.front().operations};
 }
 
 Result<ProgramCache::Results> ProgramCache::run(const Wanted& wanted, const Specialise& specialise, Progress* progress,

@@ -75,8 +75,10 @@ public:
     // What all programs that are there keep, what they share once.
     runtime::MemoryInUse memory() const;
     void set_limit(int64_t limit);
-    // The engine's; programs that are there go. Null: they run here.
-    void use_places(std::shared_ptr<Places> places);
+    // The engine's; programs that are there go. Null: they run here. `states`: inputs and the outputs that they are the next
+    // time, beside those of donations (places.h).
+    void use_places(std::shared_ptr<Places> places, std::vector<plan::Donation> states = {});
+    bool has_places() const { return engine_->places != nullptr; }
     // What plans made since the last call have to say (plan.h), and the folder of the cache.
     Diagnostics take_notes();
 
@@ -125,6 +127,7 @@ private:
         double operations = 0;
     };
     std::list<Placed> placed_;
+    std::vector<plan::Donation> states_;
     size_t compiled_ = 0;
     Diagnostics notes_;
 };

@@ -1,4 +1,4 @@
-// What runs of models take and give: tensors, lists of them, and tensors that grow.
+// What runs of models take and give: tensors, lists of them, tensors that grow, and those that lie over places.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,14 @@
 
 namespace heddle::inference {
 
+struct SpreadTensor;  // places.h
+
 struct Value {
     std::optional<TensorData> tensor;
     std::shared_ptr<const std::vector<Value>> list;
-    std::optional<runtime::Growing> growing;  // one of the three; none: an optional that is not there
+    std::optional<runtime::Growing> growing;
     std::vector<Size> sizes;  // of the tensor's dimensions, with origins; empty: nothing is known of them
+    std::shared_ptr<const SpreadTensor> spread = nullptr;  // one of the four; none: an optional that is not there
 
     static Value of(TensorData data) { return {.tensor = std::move(data), .list = nullptr, .growing = {}, .sizes = {}}; }
     static Value of_list(std::vector<Value> elements) {
@@ -27,6 +30,9 @@ struct Value {
     }
     static Value of_growing(runtime::Growing growing) {
         return {.tensor = {}, .list = nullptr, .growing = std::move(growing), .sizes = {}};
+    }
+    static Value of_spread(std::shared_ptr<const SpreadTensor> spread) {
+        return {.tensor = {}, .list = nullptr, .growing = {}, .sizes = {}, .spread = std::move(spread)};
     }
     // The same, no tensor of which grows: what did is copied.
     Value dense() const { return growing ? of(growing->dense()) : *this; }
@@ -51,7 +57,7 @@ private:
 };
 
 std::vector<Value> values_of(std::vector<TensorData> tensors);
-// Row-major ones, which are copies of what grows; without `copies` that has a type and no memory. Code onnx.step: one is no
+// Row-major ones, which are copies of what grows; without `copies` that has a type and no memory, as what is spread has. Code onnx.step: one is no
 // tensor.
 Result<std::vector<TensorData>> tensors_of(const std::vector<Value>& values, bool copies = true);
 

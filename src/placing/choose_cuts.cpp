@@ -8,8 +8,99 @@
 
 namespace heddle::placing {
 
+namespace {
+
+// One search, and how what stays lies behind it.
+struct Way {
+    FoundCuts found;
+    CutCosts costs;
+    sharding::Spreads spreads;
+};
+
+class Search {
+public:
+    Search(const Graph& graph, const CutTable& table, const System& system,
+           const std::vector<sharding::PlaceId>& readers, const SaidParts& parts)
+        : graph_(graph),
+          table_(table),
+          readers_(readers),
+          parts_(parts),
+          places_(system.devices.size()),
+          links_(link_figures(system)),
+          layouts_(places_, links_.bandwidth, links_.latency, *system.devices.front().target) {
+        for (const auto& [input, spread] : parts.inputs) said_.inputs[graph.inputs[input]] = spread;
+        for (const auto& [input, output] : parts.states) {
+            const auto known = parts.inputs.find(input);
+            const bool lies = known != parts.inputs.end() && is_one_type(input, output);
+            said_.outputs[output] = lies ? known->second : sharding::Spread{};
+            open_ = open_ || (known == parts.inputs.end() && is_one_type(input, output));
+        }
+    }
+
+    // First as if states might come and go as they please, then with them where that has left them.
+    Way best() {
+        constexpr int most_rounds = 4;
+        Way last = way(said_);
+        std::optional<Way> best;
+        for (int round = 0; open_ && round < most_rounds; round++) {
+            sharding::Spreads tied = tied_to(last.costs);
+            if (round > 0 && tied == last.spreads) break;
+            last = way(std::move(tied));
+            if (!best || last.costs.seconds() < best->costs.seconds()) best = last;
+        }
+        Way& taken = best ? *best : last;
+        for (auto& [output, spread] : taken.spreads.outputs)
+            if (spread.empty()) spread = made(taken.costs, output);
+        return std::move(taken);
+    }
+
+private:
+    bool is_one_type(size_t input, size_t output) const {
+        const TensorType &in = graph_.tensor(graph_.inputs[input]).type, &out = graph_.tensor(graph_.outputs[output]).type;
+        return in.dtype == out.dtype && in.extents() == out.extents();
+    }
+
+    Way way(sharding::Spreads spreads) {
+        CutSearch search(graph_, table_, layouts_, readers_, spreads);
+        FoundCuts found = search.search({}, {});
+        CutCosts costs = search.costs(found.choices);
+        return {std::move(found), std::move(costs), std::move(spreads)};
+    }
+
+    sharding::Spread made(const CutCosts& costs, size_t output) const {
+        const TensorId tensor = graph_.outputs[output];
+        const LayoutId layout = costs.made[tensor];
+        if (layout != Layouts::everywhere && !layouts_.spread(layout).empty()) return layouts_.spread(layout);
+        sharding::Spread spread;  // no operation makes it, or it has no elements
+        for (size_t place = 0; place < places_; place++)
+            spread.emplace_back(place, Box::whole(graph_.tensor(tensor).type.shape));
+        return spread;
+    }
+
+    sharding::Spreads tied_to(const CutCosts& costs) const {
+        sharding::Spreads tied = said_;
+        for (const auto& [input, output] : parts_.states) {
+            if (parts_.inputs.contains(input) || !is_one_type(input, output)) continue;
+            tied.inputs[graph_.inputs[input]] = tied.outputs[output] = made(costs, output);
+        }
+        return tied;
+    }
+
+    const Graph& graph_;
+    const CutTable& table_;
+    const std::vector<sharding::PlaceId>& readers_;
+    const SaidParts& parts_;
+    const size_t places_;
+    const LinkFigures links_;
+    Layouts layouts_;
+    sharding::Spreads said_;  // of outputs that stay anywhere: nothing
+    bool open_ = false;       // there are states that may lie anyhow
+};
+
+}  // namespace
+
 Result<Cutting> choose_cuts(const Graph& graph, const SaidCuts& said, const System& system,
-                            const std::vector<sharding::PlaceId>& readers) {
+                            const std::vector<sharding::PlaceId>& readers, const SaidParts& parts) {
     // Threads are worth their start where there is much to work out.
     std::optional<ThreadPool> pool;
     if (graph.operations.size() > 16)
@@ -17,14 +108,11 @@ Result<Cutting> choose_cuts(const Graph& graph, const SaidCuts& said, const Syst
     const OperationKinds kinds = kinds_of(graph, *system.devices.front().target);
     auto table = cut_table(graph, kinds, said, system, pool ? &*pool : nullptr);
     if (!table) return fail(std::move(table.error()));
-    const LinkFigures links = link_figures(system);
-    Layouts layouts(system.devices.size(), links.bandwidth, links.latency, *system.devices.front().target);
-    CutSearch search(graph, *table, layouts, readers);
-    const FoundCuts found = search.search({}, {});
-    CutCosts costs = search.costs(found.choices);
+    auto [found, costs, spreads] = Search(graph, *table, system, readers, parts).best();
     Cutting made{.mesh = said.mesh,
                  .axes = {},
                  .cuts = {},
+                 .spreads = std::move(spreads),
                  .compute_seconds = costs.compute_seconds,
                  .send_seconds = costs.send_seconds,
                  .out = std::move(costs.out),

@@ -37,21 +37,38 @@ int64_t elements_of(const std::vector<Box>& boxes) {
 
 }  // namespace
 
-CutSearch::CutSearch(const Graph& graph, const CutTable& table, Layouts& layouts, std::vector<PlaceId> readers)
+CutSearch::CutSearch(const Graph& graph, const CutTable& table, Layouts& layouts, const std::vector<PlaceId>& readers,
+                     const sharding::Spreads& spreads)
     : graph_(graph),
       table_(table),
       layouts_(layouts),
-      readers_(std::move(readers)),
-      given_(graph.tensors.size(), false) {
+      given_(graph.tensors.size(), false),
+      begin_(graph.tensors.size(), Layouts::nowhere) {
     for (size_t t = 0; t < graph.tensors.size(); t++)
         given_[t] = graph.tensors[t].constant && graph.tensors[t].producer == no_id;
-    for (TensorId t : graph.inputs) given_[t] = true;
+    for (TensorId t : graph.inputs) given_[t] = !spreads.inputs.contains(t);
+    for (size_t t = 0; t < given_.size(); t++)
+        if (given_[t]) begin_[t] = Layouts::everywhere;
+    for (const auto& [t, spread] : spreads.inputs) begin_[t] = layouts.number_of(spread);
+    for (size_t i = 0; i < graph.outputs.size(); i++) {
+        const auto stays = spreads.outputs.find(i);
+        if (stays == spreads.outputs.end() ? readers.empty() : stays->second.empty()) continue;
+        sharding::Spread& asked = asked_[graph.outputs[i]];
+        if (stays != spreads.outputs.end())
+            asked.insert(asked.end(), stays->second.begin(), stays->second.end());
+        else
+            for (PlaceId reader : readers)
+                asked.emplace_back(reader, Box::whole(graph.tensor(graph.outputs[i]).type.shape));
+    }
     const size_t count = graph.operations.size();
     last_read_.assign(graph.tensors.size(), -1);
     for (size_t o = 0; o < count; o++)
         for (TensorId t : tensors_of(graph.operations[o])) last_read_[t] = static_cast<int32_t>(o);
-    for (TensorId t : graph.outputs) last_read_[t] = static_cast<int32_t>(count);
-    std::vector<TensorId> live;
+    for (const auto& [t, asked] : asked_)
+        if (last_read_[t] < 0) last_read_[t] = static_cast<int32_t>(count);
+    for (const auto& [t, spread] : spreads.inputs)
+        if (last_read_[t] >= 0) live_.push_back(t);
+    std::vector<TensorId> live = live_;
     for (size_t o = 0; o < count; o++) {
         Frame& frame = frames_.emplace_back();
         frame.tensors = tensors_of(graph.operations[o]);
@@ -99,12 +116,26 @@ double CutSearch::sent(const Layouts::Step& step, const CutWeights& weights) con
 }
 
 double CutSearch::gathered(TensorId output, LayoutId layout, const CutWeights& weights) const {
-    double cost = 0;
-    for (PlaceId reader : readers_) {
-        const auto step = layouts_.gather(layout, graph_.tensor(output).type, reader);
-        cost += sent(step, weights);
+    const auto asked = asked_.find(output);
+    if (asked == asked_.end()) return 0;
+    const auto [known, fresh] = gathered_.try_emplace({output, layout});
+    auto& [seconds, bytes] = known->second;
+    for (size_t i = 0; fresh && i < asked->second.size(); i++) {
+        const auto& [reader, box] = asked->second[i];
+        const auto step = layouts_.gather(layout, graph_.tensor(output).type.dtype, box, reader);
+        seconds += step.seconds;
+        bytes += step.sent.bytes;
         layout = step.after.front();
     }
+    return weights.seconds * seconds + weights.byte * static_cast<double>(bytes);
+}
+
+double CutSearch::given_away(size_t operation, const Layouts::Step& step, const CutWeights& weights) const {
+    double cost = 0;
+    const auto& tensors = frames_[operation].tensors;
+    for (size_t i = 0; i < tensors.size(); i++)
+        if (!given_[tensors[i]] && last_read_[tensors[i]] == static_cast<int32_t>(operation))
+            cost += gathered(tensors[i], step.after[i], weights);
     return cost;
 }
 
@@ -134,7 +165,9 @@ public:
 
     // Without choices: nothing is cheaper than the bound, or it was stopped.
     FoundCuts run(const std::function<bool()>& stop) {
-        std::vector<Way> ways = {{.state = {}, .cost = 0, .parent = 0, .choice = 0}};
+        State begin;
+        for (TensorId t : search_.live_) begin.push_back(search_.begin_[t]);
+        std::vector<Way> ways = {{.state = std::move(begin), .cost = 0, .parent = 0, .choice = 0}};
         for (size_t o = 0; o < alone_.size(); o++) {
             if (stop()) return {.choices = {}, .cost = infinite, .is_least = false};
             ways = next(o, ways);
@@ -165,7 +198,8 @@ private:
         for (size_t c = 0; c < choices.size(); c++) {
             if (alone_[o][c] > most) continue;
             const Layouts::Step& step = search_.layouts_.step(choices[c]->cost, before);
-            const Move move{alone_[o][c] + search_.sent(step, weights_), static_cast<uint32_t>(c), &step};
+            const Move move{alone_[o][c] + search_.sent(step, weights_) + search_.given_away(o, step, weights_),
+                            static_cast<uint32_t>(c), &step};
             State kept;
             for (size_t i = 0; i < frame.tensors.size(); i++)
                 if (search_.last_read_[frame.tensors[i]] > static_cast<int32_t>(o)) kept.push_back(step.after[i]);
@@ -233,7 +267,7 @@ private:
     }
 
     FoundCuts best_of(const std::vector<Way>& ways) const {
-        const auto& live = search_.frames_.empty() ? std::vector<TensorId>{} : search_.frames_.back().live;
+        const auto& live = search_.frames_.empty() ? search_.live_ : search_.frames_.back().live;
         FoundCuts found{.choices = {}, .cost = infinite};
         uint32_t best = 0;
         for (size_t w = 0; w < ways.size(); w++) {
@@ -299,9 +333,7 @@ public:
 private:
     // How the tensors lie now, and what each operation costs.
     void settle() {
-        layouts_.assign(search_.given_.size(), Layouts::nowhere);
-        for (size_t t = 0; t < layouts_.size(); t++)
-            if (search_.given_[t]) layouts_[t] = Layouts::everywhere;
+        layouts_ = search_.begin_;
         before_.clear();
         steps_.clear();
         own_.clear();
@@ -347,8 +379,9 @@ private:
             const Layouts::Step& settled = *steps_[o];
             difference += search_.sent(step, weights_) - search_.sent(settled, weights_);
             for (size_t i = 0; i < tensors.size(); i++) {
-                const bool differs =
-                    step.after[i] != settled.after[i] && search_.last_read_[tensors[i]] > static_cast<int32_t>(o);
+                const bool matters = search_.last_read_[tensors[i]] > static_cast<int32_t>(o) ||
+                                     search_.asked_.contains(tensors[i]);
+                const bool differs = matters && step.after[i] != settled.after[i];
                 if (differs != is_changed(tensors[i])) open = differs ? open + 1 : open - 1;
                 changed_[tensors[i]] = differs ? step.after[i] : LayoutId{};
             }
@@ -398,7 +431,7 @@ FoundCuts CutSearch::search(const CutWeights& weights, const SearchEffort& effor
 }
 
 CutCosts CutSearch::costs(const CutChoices& choices) const {
-    const size_t places = choices.empty() ? 1 : choices.front()->cost.seconds.size();
+    const size_t places = layouts_.elements(Layouts::everywhere).size();
     CutCosts costs{.out = std::vector<int64_t>(places), .in = std::vector<int64_t>(places)};
     const auto count = [&](const Layouts::Step& step) {
         costs.send_seconds += step.seconds;
@@ -408,17 +441,18 @@ CutCosts CutSearch::costs(const CutChoices& choices) const {
             costs.in[p] += step.sent.in[p];
         }
     };
-    std::vector<LayoutId> layouts(graph_.tensors.size(), Layouts::nowhere);
+    std::vector<LayoutId> layouts = begin_;
     std::map<std::pair<PlaceId, TensorId>, std::vector<Box>> given;
     std::vector<int64_t> peak(places), held(places);  // of what is made
     const auto hold = [&](TensorId t, int64_t sign) {
         const auto& elements = layouts_.elements(layouts[t]);
         for (size_t p = 0; p < places; p++) held[p] += sign * elements[p] * bytes(graph_.tensor(t).type.dtype);
     };
+    for (TensorId t : live_) hold(t, 1);
     for (size_t o = 0; o < choices.size(); o++) {
         const auto& tensors = frames_[o].tensors;
         State before;
-        for (TensorId t : tensors) before.push_back(given_[t] ? Layouts::everywhere : layouts[t]);
+        for (TensorId t : tensors) before.push_back(layouts[t]);
         const Layouts::Step& step = layouts_.step(choices[o]->cost, before);
         costs.compute_seconds += choices[o]->seconds;
         costs.launches += choices[o]->launches;
@@ -431,16 +465,17 @@ CutCosts CutSearch::costs(const CutChoices& choices) const {
         }
         for (size_t p = 0; p < places; p++) peak[p] = std::max(peak[p], held[p] + step.inner_bytes[p]);
         for (TensorId t : tensors)
-            if (!given_[t] && last_read_[t] == static_cast<int32_t>(o)) hold(t, -1);
+            if (!given_[t] && last_read_[t] == static_cast<int32_t>(o) && !asked_.contains(t)) hold(t, -1);
         for (const Touched& work : choices[o]->cost.touched)
             for (const auto& [tensor, box] : work.reads)
                 if (const auto n = static_cast<size_t>(tensor.number()); n < tensors.size() && given_[tensors[n]])
                     given[{work.place, tensors[n]}].push_back(box);
     }
-    for (TensorId output : graph_.outputs) {
-        for (PlaceId reader : readers_) {
+    costs.made = layouts;
+    for (const auto& [output, asked] : asked_) {
+        for (const auto& [reader, box] : asked) {
             if (given_[output]) continue;
-            const auto step = layouts_.gather(layouts[output], graph_.tensor(output).type, reader);
+            const auto step = layouts_.gather(layouts[output], graph_.tensor(output).type.dtype, box, reader);
             count(step);
             hold(output, -1);
             layouts[output] = step.after.front();

@@ -23,6 +23,7 @@ struct CutCosts {
         0;  // of the place that holds most: constants and inputs that it reads, tensors while they are read
     int64_t launches = 0;          // operations, of the slowest place in each
     std::vector<int64_t> out, in;  // bytes by place
+    std::vector<LayoutId> made;    // by TensorId, before outputs are gathered
     double seconds() const { return compute_seconds + send_seconds; }
 };
 
@@ -47,8 +48,10 @@ struct FoundCuts {
 
 class CutSearch {
 public:
-    // All outlive this. Each of `readers` gets all outputs.
-    CutSearch(const Graph& graph, const CutTable& table, Layouts& layouts, std::vector<sharding::PlaceId> readers);
+    // All but `spreads` outlive this. Each of `readers` gets all outputs but those of `spreads`, of which places get what that
+    // says: nothing, where it says nothing.
+    CutSearch(const Graph& graph, const CutTable& table, Layouts& layouts, const std::vector<sharding::PlaceId>& readers,
+              const sharding::Spreads& spreads = {});
 
     FoundCuts search(const CutWeights& weights, const SearchEffort& effort);
     CutCosts costs(const CutChoices& choices) const;
@@ -67,16 +70,22 @@ private:
 
     double alone(OperationId operation, const CutChoice& choice, const CutWeights& weights) const;
     double sent(const Layouts::Step& step, const CutWeights& weights) const;
+    // What it takes that places get what they ask for of an output.
     double gathered(TensorId output, LayoutId layout, const CutWeights& weights) const;
+    // The same of all outputs that no later operation reads.
+    double given_away(size_t operation, const Layouts::Step& step, const CutWeights& weights) const;
     int64_t loaded_bytes(OperationId operation, const CutChoice& choice) const;
     std::vector<std::vector<double>> costs_alone(const CutWeights& weights) const;
 
     const Graph& graph_;
     const CutTable& table_;
     Layouts& layouts_;
-    std::vector<sharding::PlaceId> readers_;
-    std::vector<bool> given_;
-    std::vector<int32_t> last_read_;  // by TensorId: the last operation that reads or writes it; past all: an output
+    std::map<TensorId, sharding::Spread> asked_;  // of outputs, where that is anything
+    std::vector<bool> given_;                     // everywhere
+    std::vector<LayoutId> begin_;                 // by TensorId
+    std::vector<TensorId> live_;                  // before the first operation
+    std::vector<int32_t> last_read_;  // by TensorId: the last operation that reads or writes it; past all: none does, and it is asked for
+    mutable std::map<std::pair<TensorId, LayoutId>, std::pair<double, int64_t>> gathered_;  // seconds and bytes
     std::vector<Frame> frames_;
     std::vector<std::vector<int64_t>> loaded_;  // by operation and choice
 };

@@ -118,7 +118,7 @@ Layouts::Step Layouts::simulate(const CutCost& cut, std::span<const LayoutId> be
     return step;
 }
 
-Layouts::Step Layouts::gather(LayoutId layout, const TensorType& type, PlaceId reader) {
+Layouts::Step Layouts::gather(LayoutId layout, DType dtype, const Box& box, PlaceId reader) {
     Step step{.sent = {.out = std::vector<int64_t>(places_),
                        .in = std::vector<int64_t>(places_),
                        .assembling = std::vector<double>(places_)},
@@ -127,12 +127,18 @@ Layouts::Step Layouts::gather(LayoutId layout, const TensorType& type, PlaceId r
     Pieces pieces;
     for (const auto& [place, box] : *boxes_[layout]) pieces.add(TensorId(0), {box, place, no_id, box.start});
     Traffic traffic(places_, place_, pieces);
-    traffic.read(TensorId(0), bytes(type.dtype), Box::whole(type.shape), reader);
+    traffic.read(TensorId(0), bytes(dtype), box, reader);
     step.sent = traffic.take();
     step.sent.rounds = step.sent.bytes > 0;
     step.seconds = seconds(step.sent, bandwidth_, latency_);
     step.after = {number_of(pieces, TensorId(0))};
     return step;
+}
+
+LayoutId Layouts::number_of(const sharding::Spread& spread) {
+    Pieces pieces;
+    for (const auto& [place, box] : spread) pieces.add(TensorId(0), {box, place, no_id, box.start});
+    return number_of(pieces, TensorId(0));
 }
 
 LayoutId Layouts::number_of(const Pieces& pieces, TensorId tensor) {

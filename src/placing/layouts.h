@@ -42,13 +42,16 @@ public:
     };
     // `before`: layouts of the operation's tensors (tensors_of). The cut is known by its address.
     const Step& step(const CutCost& cut, std::span<const LayoutId> before);
-    // All of a tensor, for a reader. Of no boxes: what has no elements.
-    Step gather(LayoutId layout, const TensorType& type, sharding::PlaceId reader);
+    // A box of a tensor, for a reader. Of no boxes: what has no elements.
+    Step gather(LayoutId layout, DType dtype, const Box& box, sharding::PlaceId reader);
+    LayoutId number_of(const sharding::Spread& spread);
+    // None of `everywhere`.
+    const sharding::Spread& spread(LayoutId layout) const { return *boxes_[layout]; }
     // Elements that each place holds of what lies so.
     const std::vector<int64_t>& elements(LayoutId layout) const { return elements_[layout]; }
 
 private:
-    using Boxes = std::vector<std::pair<sharding::PlaceId, Box>>;  // ascending; none within another of its place
+    using Boxes = sharding::Spread;  // ascending; none within another of its place
     struct Key {
         const CutCost* cut;
         std::vector<LayoutId> before;

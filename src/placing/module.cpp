@@ -143,9 +143,13 @@ public:
     }
 
     Function build() {
-        for (TensorId t : graph_.inputs) function_.parameters.push_back(value(t, placement_.tensors[t]));
+        const std::set<TensorId> apart(placement_.given.begin(), placement_.given.end());
+        for (TensorId t : graph_.inputs)
+            if (!apart.contains(t)) function_.parameters.push_back(value(t, placement_.tensors[t]));
         for (MemoryId other : placement_.others)
-            for (TensorId t : graph_.inputs) function_.parameters.push_back(value(t, other));
+            for (TensorId t : graph_.inputs)
+                if (!apart.contains(t)) function_.parameters.push_back(value(t, other));
+        for (TensorId t : placement_.given) function_.parameters.push_back(value(t, placement_.tensors[t]));
         const auto parts = Partition(graph_, placement_).parts();
         find_results(parts);
         for (size_t p = 0; p < parts.size(); p++) add_part(parts[p], wanted_[p]);

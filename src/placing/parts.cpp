@@ -47,7 +47,12 @@ Placement placement_of(const sharding::PlacedGraph& parts, const System& system,
     for (size_t p = 1; p < system.devices.size(); p++)
         placement.others.push_back(location(sharding::PlaceId(p)).memory);
     for (size_t r = 0; r < readers.size(); r++) placement.results[readers[r]] = parts.outputs[r];
+    for (const auto& [place, tensor] : parts.kept) placement.results[place].push_back(tensor);
     placement.tensors.assign(graph.tensors.size(), placement.caller);
+    for (const auto& [place, tensor] : parts.given) {
+        placement.tensors[tensor] = location(place).memory;
+        placement.given.push_back(tensor);
+    }
     for (size_t o = 0; o < graph.operations.size(); o++) {
         placement.operations.push_back(location(parts.places[o]));
         for (TensorId t : graph.operations[o].outputs) placement.tensors[t] = placement.operations.back().memory;

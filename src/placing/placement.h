@@ -43,7 +43,8 @@ struct Placement {
     // Which operations only take boxes of inputs and constants: each step that reads one has it for itself. Empty: none.
     std::vector<bool> slices = {};
     std::vector<int32_t> turns = {};    // by OperationId (sharding/shard.h); empty: one
-    std::vector<MemoryId> others = {};  // further callers: each gives all inputs in this memory of its own
+    std::vector<MemoryId> others = {};  // further callers: each gives all inputs in this memory of its own ...
+    std::vector<TensorId> given = {};   // ... but these, which come where they lie, behind the others
     std::vector<Copy> copies;           // by tensor, then memory
     // What each caller gets, those of `others` behind the first one's; empty: the first gets the graph's outputs.
     std::vector<std::vector<TensorId>> results = {};

@@ -32,12 +32,12 @@ Result<void> count_bytes(ShardedProgram& program) {
 }  // namespace
 
 Result<ShardedProgram> sharded(const Graph& graph, const SaidCuts& said, System system,
-                               const std::vector<sharding::PlaceId>& readers) {
+                               const std::vector<sharding::PlaceId>& readers, const SaidParts& parts) {
     ShardedProgram program{.system = std::make_shared<const System>(std::move(system))};
-    auto cutting = choose_cuts(graph, said, *program.system, readers);
+    auto cutting = choose_cuts(graph, said, *program.system, readers, parts);
     if (!cutting) return fail(std::move(cutting.error()));
     program.cutting = std::move(*cutting);
-    const auto placed = sharding::place(graph, program.cutting.cuts, readers);
+    const auto placed = sharding::place(graph, program.cutting.cuts, readers, program.cutting.spreads);
     if (!placed) return fail(placed.error());
     const auto placement = placement_of(*placed, *program.system, readers);
     const Function mixed = mixed_function("main", placed->graph, *program.system, placement);

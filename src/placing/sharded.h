@@ -15,9 +15,10 @@ struct ShardedProgram {
     std::vector<Collective> collectives;  // the same bytes, as what they are together
 };
 
-// Each of `readers` gets all outputs; every process takes all inputs. Checked by verify and verify_messages, and that the
+// Each of `readers` gets all outputs; every process takes all inputs: but those that are parts, of which a process takes and
+// gives its own behind the others, by the cutting's spreads. Checked by verify and verify_messages, and that the
 // messages' bytes are the model's. Codes: those of choose_cuts and sharding::place.
 Result<ShardedProgram> sharded(const Graph& graph, const SaidCuts& said, System system,
-                               const std::vector<sharding::PlaceId>& readers);
+                               const std::vector<sharding::PlaceId>& readers, const SaidParts& parts = {});
 
 }  // namespace heddle::placing

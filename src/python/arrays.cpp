@@ -130,6 +130,7 @@ std::optional<TensorData> copied(nb::handle object) {
 Array array_of(nb::handle given, const std::string& name) {
     Array array;
     nb::object object = nb::borrow(given);
+    if (const auto spread = spread_of(given)) object = to_python(whole_here(*spread));
     const DTypeInfo* foreign = foreign_type(object);
     try {
         if (foreign)

@@ -31,7 +31,7 @@ Result<std::vector<inference::Verdict>> compared(const inference::Specialise& sp
 }  // namespace
 
 nb::tuple Session::compare(const nb::dict& feeds, bool unfused, double work, int threads, nb::object progress) {
-    const Given given = this->given(feeds);
+    const Given given = this->given(feeds, false);
     const auto tensors = inference::tensors_of(given.values);
     if (!tensors) raise(tensors.error());
     const auto engine = engine_of(threads);

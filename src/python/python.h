@@ -58,6 +58,12 @@ void check_writable(nb::handle object, const TensorData& tensor, const std::stri
 nb::object to_python(const TensorData& tensor);
 nb::object to_python(const runtime::Growing& growing);
 
+// What a run has left at places, as Python holds it (places.cpp); null: it is something else.
+std::shared_ptr<const inference::SpreadTensor> spread_of(nb::handle object);
+nb::object to_python(std::shared_ptr<const inference::SpreadTensor> tensor);
+// All of it, where it is in this process. Code python.spread.
+TensorData whole_here(const inference::SpreadTensor& tensor);
+
 // What Python gives for a parameter: a number, text, a dtype, lists of them. Code python.parameter.
 StaticValue parameter_of(nb::handle object, const std::string& name);
 DType dtype_of(nb::handle object);
@@ -128,8 +134,9 @@ public:
     // By address, what the programs that are there keep.
     std::map<uint64_t, int64_t> memory() const;
     void set_program_cache_bytes(int64_t bytes);
-    // Programs that are made from now on run there; those that are there go.
-    void use_places(std::shared_ptr<inference::Places> places) { programs_.use_places(std::move(places)); }
+    // Programs that are made from now on run there; those that are there go. `states`: outputs that stay there, with the inputs
+    // that they are the next time. Codes python.unknown_output, inference.unknown_input.
+    void use_places(std::shared_ptr<inference::Places> places, const std::map<std::string, std::string>& states);
 
     std::vector<Port> inputs, outputs;
 
@@ -142,7 +149,8 @@ private:
 
         std::set<const void*> continued_by(const std::vector<inference::Value>& results) const;
     };
-    Given given(const nb::dict& feeds) const;
+    // `spread`: what lies at places is given as it lies; else all of it.
+    Given given(const nb::dict& feeds, bool spread) const;
 
     inference::Specialise specialise_;
     Run run_;

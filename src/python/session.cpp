@@ -9,6 +9,7 @@
 #include "cache/folder.h"
 #include "evaluate/work.h"
 #include "inference/model.h"
+#include "inference/places.h"
 #include "python/progress.h"
 
 namespace heddle::python {
@@ -118,6 +119,7 @@ Session::Run plain_run(const inference::Specialise& specialise) {
 nb::object object_of(inference::Value& value) {
     if (value.tensor) return to_python(std::move(*value.tensor));
     if (value.growing) return to_python(*value.growing);
+    if (value.spread) return to_python(std::move(value.spread));
     if (!value.list) return nb::none();
     nb::list elements;
     for (inference::Value element : *value.list) elements.append(object_of(element));
@@ -135,11 +137,12 @@ Session::Session(std::vector<Port> in, std::vector<Port> out, inference::Special
       donations_(std::move(donations)),
       programs_(engine_of(threads), std::move(source), inference::default_program_bytes, donations_) {}
 
-Session::Given Session::given(const nb::dict& feeds) const {
+Session::Given Session::given(const nb::dict& feeds, bool may_be_spread) const {
     Given given;
     std::map<std::string, TensorData> by_name;  // of a list nothing
     std::map<std::string, inference::Value> lists;
     std::map<std::string, runtime::Growing> growing;
+    std::map<std::string, std::shared_ptr<const inference::SpreadTensor>> spread;
     for (auto [key, value] : feeds) {
         std::string name = nb::cast<std::string>(nb::str(key));
         given.objects.insert_or_assign(name, nb::borrow(value));
@@ -156,6 +159,9 @@ Session::Given Session::given(const nb::dict& feeds) const {
             lists.insert_or_assign(name, inference::Value::of_list(std::move(elements)));
         } else if (is_list && value.is_none()) {
             lists.insert_or_assign(name, inference::Value());
+        } else if (auto lies = may_be_spread ? spread_of(value) : nullptr) {
+            tensor = TensorData(lies->dtype, lies->shape, nullptr, nullptr);
+            spread.insert_or_assign(name, std::move(lies));
         } else if (auto known = donations_.empty() ? growing_of(value) : std::nullopt) {
             tensor = TensorData(known->dtype(), known->shape(), nullptr, nullptr);
             growing.insert_or_assign(name, *known);
@@ -176,6 +182,8 @@ Session::Given Session::given(const nb::dict& feeds) const {
             missing.back().remedy = fmt::format("add {{'{}': array}} to what run is given", inputs[i].name);
         } else if (const auto known = growing.find(inputs[i].name); known != growing.end()) {
             given.values.push_back(inference::Value::of_growing(known->second));
+        } else if (const auto lies = spread.find(inputs[i].name); lies != spread.end()) {
+            given.values.push_back(inference::Value::of_spread(lies->second));
         } else {
             given.values.push_back(inference::Value::of(*arranged[i]));
         }
@@ -204,9 +212,10 @@ nb::list Session::run(const std::optional<std::vector<std::string>>& names, cons
                       nb::object profile) {
     auto output_names = names_of(outputs);
     auto wanted = positions(outputs, names ? *names : output_names);
-    const Given given = this->given(feeds);
+    const Given given = this->given(feeds, programs_.has_places());
     std::map<size_t, nb::object> overwritten;  // by output
     for (const auto& [output, input] : donations_) {
+        if (programs_.has_places()) break;  // these have memory of their own, where results stay
         const std::string& name = inputs[static_cast<size_t>(input)].name;
         const nb::object& object = given.objects.at(name);
         check_writable(object, *given.values[static_cast<size_t>(input)].tensor, name);
@@ -233,6 +242,26 @@ nb::list Session::run(const std::optional<std::vector<std::string>>& names, cons
         if (growing && continued.contains(growing->memory.get())) set_read_only(answer[answer.size() - 1]);
     }
     return answer;
+}
+
+void Session::use_places(std::shared_ptr<inference::Places> places, const std::map<std::string, std::string>& states) {
+    std::vector<std::string> read;
+    for (const Port& port : inputs)
+        if (port.is_read) read.push_back(port.name);
+    std::vector<std::string> kept;
+    std::map<std::string, TensorData> fed;
+    for (const auto& [output, input] : states) {
+        kept.push_back(output);
+        fed.emplace(input, TensorData());
+    }
+    value_or_raise(inference::arrange(read, fed));
+    std::vector<plan::Donation> donations;
+    for (size_t output : positions(outputs, kept)) {
+        const auto input = std::ranges::find(read, states.at(outputs[output].name));
+        donations.push_back({static_cast<int32_t>(output), static_cast<int32_t>(input - read.begin())});
+    }
+    nb::gil_scoped_release others_run;
+    programs_.use_places(std::move(places), std::move(donations));
 }
 
 // Who makes a program meanwhile may need the interpreter.

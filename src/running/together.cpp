@@ -34,16 +34,22 @@ std::string digest_of(const std::vector<placing::Module>& processes) {
 
 }  // namespace
 
-Result<std::shared_ptr<Together>> Together::load(std::vector<placing::Module> processes, int threads,
-                                                 std::shared_ptr<cache::Folder> folder,
+std::vector<Inventory> inventories_here(size_t processes, int threads, std::shared_ptr<runtime::KernelCache> kernels) {
+    if (!kernels) kernels = inference::make_kernel_cache();
+    const int cores = threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency());
+    const int share = std::max(1, cores / std::max(1, static_cast<int>(processes)));
+    std::vector<Inventory> inventories;
+    for (size_t i = 0; i < processes; i++) inventories.push_back(inventory_of_this_machine(share, kernels));
+    return inventories;
+}
+
+Result<std::shared_ptr<Together>> Together::load(std::vector<placing::Module> processes,
+                                                 const std::vector<Inventory>& inventories,
                                                  std::chrono::milliseconds timeout) {
     auto together = std::make_shared<Together>();
     together->timeout_ = timeout;
-    const int cores = threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency());
-    const int share = std::max(1, cores / std::max(1, static_cast<int>(processes.size())));
-    const auto kernels = inference::make_kernel_cache(std::move(folder));
-    for (placing::Module& module : processes) {
-        auto program = Program::load(std::move(module), inventory_of_this_machine(share, kernels));
+    for (size_t i = 0; i < processes.size(); i++) {
+        auto program = Program::load(std::move(processes[i]), inventories[i]);
         if (!program) return fail(std::move(program.error()));
         together->programs_.push_back(std::move(*program));
     }
@@ -52,14 +58,13 @@ Result<std::shared_ptr<Together>> Together::load(std::vector<placing::Module> pr
 }
 
 Result<std::shared_ptr<Together>> Together::join(std::vector<placing::Module> processes,
-                                                 std::shared_ptr<transport::Transport> transport, int threads,
-                                                 std::shared_ptr<cache::Folder> folder) {
+                                                 std::shared_ptr<transport::Transport> transport,
+                                                 const Inventory& inventory) {
     const std::string digest = digest_of(processes);
     if (auto same = transport::agree(*transport, "program", std::as_bytes(std::span(digest))); !same)
         return fail(std::move(same.error()));
     if (auto same = agree_on_constants(*transport, processes); !same) return fail(std::move(same.error()));
-    auto program = Program::load(std::move(processes[static_cast<size_t>(transport->rank())]),
-                                 inventory_of_this_machine(threads, std::move(folder)));
+    auto program = Program::load(std::move(processes[static_cast<size_t>(transport->rank())]), inventory);
     if (!program) return fail(std::move(program.error()));
     auto together = std::make_shared<Together>();
     together->programs_.push_back(std::move(*program));
@@ -67,16 +72,17 @@ Result<std::shared_ptr<Together>> Together::join(std::vector<placing::Module> pr
     return together;
 }
 
-Result<std::vector<std::vector<TensorData>>> Together::run(const std::vector<TensorData>& inputs,
+Result<std::vector<std::vector<TensorData>>> Together::run(const std::vector<std::vector<TensorData>>& arguments,
                                                            std::vector<RunReport>* reports) {
     std::vector<Result<std::vector<DeviceTensor>>> made(size());
     if (reports) reports->assign(size(), {});
     const auto run_one = [&](size_t own) {
-        std::vector<DeviceTensor> arguments;
+        const std::vector<TensorData>& inputs = arguments[own];
+        std::vector<DeviceTensor> placed;
         const placing::Function& entry = programs_[own]->entry();
         for (size_t i = 0; i < inputs.size() && i < entry.parameters.size(); i++)
-            arguments.push_back({inputs[i], entry.value(entry.parameters[i]).memory});
-        made[own] = programs_[own]->run(arguments, reports ? &(*reports)[own] : nullptr, ends_[own].get());
+            placed.push_back({inputs[i], entry.value(entry.parameters[i]).memory});
+        made[own] = programs_[own]->run(placed, reports ? &(*reports)[own] : nullptr, ends_[own].get());
     };
     {
         std::vector<std::jthread> others;

@@ -163,7 +163,8 @@ TensorId Assembler::target_of(TensorId tensor, const Box& box) {
 
 // This box alone, at the place of the piece.
 TensorId Assembler::part_of(const Piece& piece, TensorId tensor, const Box& box) {
-    if (piece.box == box && piece.origin == box.start) {
+    // What is sent is made by an operation.
+    if (piece.box == box && piece.origin == box.start && !inputs_.contains(piece.own)) {
         shared_.try_emplace(piece.own, tensor, box);
         return piece.own;
     }
@@ -235,6 +236,14 @@ TensorId Assembler::gathered(TensorId tensor, const Box& box, PlaceId place) {
         else
             copy(part, {brought(piece, part), part.start}, {own, box.start}, place);
     }
+    return own;
+}
+
+TensorId Assembler::add_input(TensorId tensor, const Box& box, PlaceId place) {
+    const TensorId own = named(tensor, box);
+    graph_.inputs.push_back(own);
+    inputs_.insert(own);
+    pieces_.add(tensor, {box, place, own, box.start});
     return own;
 }
 

@@ -44,7 +44,8 @@ struct Touched {
 
 class Assembler {
 public:
-    // Operations are added to `graph`, whose tensors are all there already. Its inputs and constants are at every place.
+    // Operations are added to `graph`, whose tensors are all there already. Its inputs and constants are at every place;
+    // what is an input no more lies as add_input says.
     // `counts_unread`: what regions hold that is not needed, which takes long.
     explicit Assembler(Graph& graph, bool counts_unread = false);
 
@@ -60,6 +61,10 @@ public:
     void reserve(const std::string& name) { names_.insert(name); }
     // An operation of the original graph, on whole tensors. Its name is reserved.
     void add_as_it_is(Operation operation, PlaceId place);
+    // An input of the place, which is this box of an input of the program. All of these come before any operation.
+    TensorId add_input(TensorId tensor, const Box& box, PlaceId place);
+    // A tensor of the place that holds the box, and nothing but the box.
+    TensorId exactly(TensorId tensor, const Box& box, PlaceId place);
     // A tensor of the place that holds all of this one.
     TensorId whole(TensorId tensor, PlaceId place);
     // A tensor of the place that operations added hereafter make of this box.
@@ -100,7 +105,6 @@ private:
     void add_piece(TensorId tensor, Box box, PlaceId place);
     // A tensor of the place that holds the box, and nothing but the box.
     Local local(TensorId tensor, const Box& box, PlaceId place);
-    TensorId exactly(TensorId tensor, const Box& box, PlaceId place);
     TensorId only(TensorId tensor, const Box& box, PlaceId place);
     TensorId gathered(TensorId tensor, const Box& box, PlaceId place);
     TensorId part_of(const Piece& piece, TensorId tensor, const Box& box);
@@ -122,6 +126,7 @@ private:
     std::vector<Touched> touched_;
     std::set<std::string> names_;
     std::set<TensorId> given_;
+    std::set<TensorId> inputs_;  // of places
     std::set<TensorId> taken_;  // tensors of the program whose number holds all of it at some place
     Pieces pieces_;
     std::map<std::pair<TensorId, Box>, TensorId> parts_;  // boxes of tensors that were sliced where they were made

@@ -22,6 +22,9 @@ struct Piece {
     Corner origin;
 };
 
+// How a tensor lies over places: boxes of it, each at one.
+using Spread = std::vector<std::pair<PlaceId, Box>>;
+
 class Pieces {
 public:
     void add(TensorId tensor, Piece piece) { pieces_[tensor].push_back(std::move(piece)); }

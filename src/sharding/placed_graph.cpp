@@ -49,6 +49,7 @@ std::vector<Brought> brought_in(const PlacedGraph& placed, const std::map<Tensor
         for (TensorId t : graph.operations[o].inputs) read(t, placed.places[o], placed.of[o]);
     for (size_t r = 0; r < readers.size(); r++)
         for (TensorId t : placed.outputs[r]) read(t, readers[r], no_id);
+    for (const auto& [at, t] : placed.kept) read(t, at, no_id);
     return brought;
 }
 

@@ -482,9 +482,16 @@ Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vec
     return result;
 }
 
-Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, const std::vector<PlaceId>& readers) {
+Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, const std::vector<PlaceId>& readers,
+                          const Spreads& spreads) {
     PlacedGraph placed{.graph = emptied(graph)};
+    std::erase_if(placed.graph.inputs, [&](TensorId input) { return spreads.inputs.contains(input); });
     Assembler assembler(placed.graph);
+    for (TensorId input : graph.inputs) {
+        const auto spread = spreads.inputs.find(input);
+        if (spread == spreads.inputs.end()) continue;
+        for (const auto& [at, box] : spread->second) placed.given.emplace_back(at, assembler.add_input(input, box, at));
+    }
     for (size_t i = 0; i < graph.operations.size(); ++i) {
         assembler.begin(OperationId(i));
         auto sharded = Sharder(assembler, graph.operations[i], cuts[i]).run();
@@ -499,19 +506,25 @@ Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, cons
     assembler.begin(no_id);
     for (PlaceId reader : readers) {
         auto& outputs = placed.outputs.emplace_back();
-        for (TensorId output : graph.outputs) outputs.push_back(assembler.whole(output, reader));
+        for (size_t i = 0; i < graph.outputs.size(); ++i)
+            if (!spreads.outputs.contains(i)) outputs.push_back(assembler.whole(graph.outputs[i], reader));
     }
+    for (const auto& [number, spread] : spreads.outputs)
+        for (const auto& [at, box] : spread)
+            placed.kept.emplace_back(at, assembler.exactly(graph.outputs[number], box, at));
     std::set<TensorId> read;
     placed.graph.outputs.clear();
-    for (const auto& outputs : placed.outputs)
-        for (TensorId output : outputs)
-            if (read.insert(output).second) placed.graph.outputs.push_back(output);
+    const auto give = [&](TensorId output) {
+        if (read.insert(output).second) placed.graph.outputs.push_back(output);
+    };
+    for (const auto& outputs : placed.outputs) std::ranges::for_each(outputs, give);
+    for (const auto& [at, output] : placed.kept) give(output);
     placed.places = assembler.places();
     placed.turns = assembler.turns();
     placed.touched = assembler.touched();
     placed.slices = assembler.slices();
     placed.of = assembler.of();
-    if (!readers.empty()) drop_unread(placed);
+    if (!placed.graph.outputs.empty()) drop_unread(placed);
     placed.brought = brought_in(placed, assembler.shared(), readers);
     return placed;
 }

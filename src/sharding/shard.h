@@ -98,6 +98,13 @@ struct PartOfResult {
     size_t parts = 0;      // so many of the first dimensions number the parts
 };
 
+// Which inputs come as parts, and which outputs stay as parts, by their numbers: how they lie.
+struct Spreads {
+    std::map<TensorId, Spread> inputs = {};
+    std::map<size_t, Spread> outputs = {};
+    bool operator==(const Spreads&) const = default;
+};
+
 // A graph whose operations are at places: it means the same, and what an operation reads that another place has made is
 // to be sent there. Its outputs are all that readers get.
 struct PlacedGraph {
@@ -105,15 +112,18 @@ struct PlacedGraph {
     std::vector<PlaceId> places = {};                  // by OperationId
     std::vector<int32_t> turns = {};                   // too
     std::map<TensorId, Assembler::Slice> slices = {};  // boxes of inputs and constants
-    std::vector<std::vector<TensorId>> outputs = {};   // by reader: what its graph's outputs are there
+    std::vector<std::vector<TensorId>> outputs = {};   // by reader: what its graph's outputs are there, but those that stay
+    // Parts of inputs and of outputs that stay, in the order of these, then as they lie.
+    std::vector<std::pair<PlaceId, TensorId>> given = {}, kept = {};
     std::vector<Touched> touched = {};                 // of the graph before, in order
     std::vector<OperationId> of = {};                  // by OperationId: of the graph before; no_id: for outputs
     std::vector<Brought> brought = {};                 // in the order in which it is read, once to each place
     std::map<TensorId, PartOfResult> partial = {};     // which tensors hold partial results
 };
 
-// All operations cut, one Cut each. Inputs and constants are at all places; each of `readers` gets all outputs.
-// Codes: those of `shard`.
-Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, const std::vector<PlaceId>& readers);
+// All operations cut, one Cut each. Inputs and constants are at all places; each of `readers` gets all outputs: but those
+// that `spreads` names. Codes: those of `shard`.
+Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, const std::vector<PlaceId>& readers,
+                          const Spreads& spreads = {});
 
 }  // namespace heddle::sharding

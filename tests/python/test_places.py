@@ -48,15 +48,81 @@ def test_gradients_are_sums_of_those_of_parts():
         np.testing.assert_allclose(cut_slopes[name], slope, atol=1e-6)
 
 
-def test_donated_arrays_get_the_results():
+def adam(weights, means, squares, number, x, kinds):
+    """A step of training, with the loss before it."""
+    value, slopes = heddle.value_and_grad(loss)(weights, x, kinds)
+    new = {name: ops.call("adamw", weights[name], slopes[name], means[name], squares[name], number, np.float32(.01)) for name in weights}
+    return *({name: each[i] for name, each in new.items()} for i in range(3)), value
+
+
+def training():
+    return heddle.function(adam, donate=["weights", "means", "squares"])
+
+
+BY_COLUMNS = ["out_col=2"]
+
+
+def trained(step, steps, observe=lambda number: None):
+    """Weights and losses after so many steps."""
+    x, kinds = normal(8, 12), np.arange(8) % 6
+    state = [weights(), *({name: np.zeros_like(weight) for name, weight in weights().items()} for _ in range(2))]
+    losses = []
+    for number in range(steps):
+        *state, value = step(*state, np.float32(number + 1), x, kinds)
+        losses.append(float(value))
+        observe(number)
+    return state, losses
+
+
+def held_bytes(arrays, place):
+    return sum(part.nbytes for tree in arrays for array in tree.values() for at, _, part in array.parts if at == place)
+
+
+def test_what_is_trained_stays_in_parts():
+    whole, expected = trained(training(), 20)
+    all_bytes = sum(array.nbytes for tree in whole for array in tree.values())
+    step = heddle.shard(training(), 2)
+    state, losses = trained(step, 20)
+    np.testing.assert_allclose(losses, expected, rtol=1e-4)
+    assert held_bytes(state, 0) == held_bytes(state, 1) == all_bytes // 2
+    for tree, other in zip(state, whole):
+        for name, array in tree.items():
+            assert array.shape == other[name].shape and array.dtype == np.float32
+            np.testing.assert_allclose(array.gather(), other[name], atol=2e-3)
+            np.testing.assert_array_equal(np.asarray(array), array.gather())
+    network = heddle.shard(heddle.function(layer._function), 2)  # another program, on the same places
+    np.testing.assert_allclose(network(normal(8, 12), state[0]), layer(normal(8, 12), whole[0]), atol=1e-3)
+    np.testing.assert_allclose(layer(normal(8, 12), state[0]), layer(normal(8, 12), whole[0]), atol=1e-3)  # of one place
+
+
+def test_where_the_batch_is_cut_all_have_the_weights():
+    whole, expected = trained(training(), 3)
+    state, losses = trained(heddle.shard(training(), "in_row=2"), 3)
+    np.testing.assert_allclose(losses, expected, rtol=1e-4)
+    np.testing.assert_allclose(state[0]["up"].gather(), whole[0]["up"], atol=2e-3)
+
+
+def test_what_lies_elsewhere_is_refused():
+    state, _ = trained(heddle.shard(training(), 2), 1)
+    with refused("running.spread") as caught:
+        heddle.shard(training(), 4)(*state, np.float32(2), normal(8, 12), np.arange(8) % 6)
+    assert "2 threads" in str(caught.error) and "gather()" in str(caught.error)
+    with refused("runtime.input_shape"):
+        heddle.shard(heddle.function(layer._function), 2).session(normal(8, 12), weights()).run(
+            None, {"x": normal(8, 12), "weights.up": state[0]["down"], "weights.down": state[0]["down"]})
+    with refused("python.option"):
+        heddle.shard(training(), 2, keep={"y": "x"})
+
+
+def test_donated_arrays_stay_as_they_are():
     def add(x, y):
         return ops.call("add", x, y)
     step = heddle.shard(heddle.function(add, donate=["x"]), 2)
     x = normal(6, 4)
-    expected = x + 1
     result = step(x, np.float32(1))
-    np.testing.assert_array_equal(result, expected)
-    np.testing.assert_array_equal(x, expected)
+    np.testing.assert_array_equal(x, normal(6, 4))
+    np.testing.assert_array_equal(result, x + 1)
+    np.testing.assert_array_equal(step(result, np.float32(1)), x + 1 + np.float32(1))
 
 
 def test_what_is_refused():
@@ -101,13 +167,38 @@ if machines.rank == 0:
 """
 
 
-def mpirun(how, path):
+# Of each step the bytes that this process has sent; then what only one process asks for.
+TRAINS = """
+import sys
+import numpy as np
+import heddle
+from test_places import BY_COLUMNS, held_bytes, trained, training
+
+machines = heddle.machines(timeout=5)
+with machines:
+    sent = []
+    state, losses = trained(heddle.shard(training(), BY_COLUMNS, machines=machines), 20,
+                            lambda number: sent.append(sum(bytes for _, bytes in machines.sent())))
+    here = held_bytes(state, machines.rank)
+    try:
+        np.asarray(state[0]["up"])
+        raise AssertionError("it is not here")
+    except heddle.Error as error:
+        assert "python.spread" in str(error), error
+    up = state[0]["up"].gather()
+    np.savez(sys.argv[2] + f".{machines.rank}.npz", sent=np.diff(sent), losses=losses, up=up, here=here)
+    if sys.argv[1] == "gathers alone" and machines.rank == 0:
+        state[0]["up"].gather()
+"""
+
+
+def mpirun(how, path, script=SCRIPT):
     """Exit code and text of two processes; None without MPI."""
     if not shutil.which("mpirun"):
         return None
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                        OMPI_MCA_rmaps_base_oversubscribe="1", PYTHONPATH=":".join(sys.path))
-    done = subprocess.run(["mpirun", "-n", "2", sys.executable, "-c", SCRIPT, how, path], env=environment, text=True,
+    done = subprocess.run(["mpirun", "-n", "2", sys.executable, "-c", script, how, path], env=environment, text=True,
                           capture_output=True, timeout=300)
     return done.returncode, done.stdout + done.stderr
 
@@ -123,3 +214,22 @@ def test_processes_of_mpirun():
         code, text = mpirun("fails", path + ".other")
         assert code != 0 and "rank 1 has had enough" in text, text  # mpirun ends the other one
         assert not os.path.exists(path + ".other.npy")
+
+
+def test_processes_train_in_parts():
+    whole, expected = trained(training(), 20)
+    weights_bytes = sum(array.nbytes for array in whole[0].values())
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trained")
+        done = mpirun("trains", path, TRAINS)
+        if done is None:
+            return
+        assert done[0] == 0, done[1]
+        for rank in range(2):
+            found = np.load(f"{path}.{rank}.npz")
+            np.testing.assert_allclose(found["losses"], expected, rtol=1e-4)
+            np.testing.assert_allclose(found["up"], whole[0]["up"], atol=2e-3)
+            assert found["here"] == 3 * weights_bytes // 2  # and of the means and squares
+            assert len(set(found["sent"])) == 1 and found["sent"][0] < weights_bytes // 2, found["sent"]
+        code, text = mpirun("gathers alone", path, TRAINS)
+        assert code != 0 and "running.gather" in text, text

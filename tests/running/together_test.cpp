@@ -9,7 +9,9 @@
 
 #include "running/places.h"
 #include "running/same_constants.h"
+#include "running/spread.h"
 #include "evaluate/compare.h"
+#include "evaluate/evaluate.h"
 #include "helpers/programs.h"
 #include "sharding/sharded.h"
 #include "placing/processes.h"
@@ -58,7 +60,7 @@ void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, in
     }
     auto sound = placing::verify_messages(split);
     ASSERT_TRUE(sound) << render(sound.error());
-    auto together = Together::load(std::move(split), 2, nullptr);
+    auto together = Together::load(std::move(split), inventories_here(static_cast<size_t>(places), 2));
     ASSERT_TRUE(together) << render(together.error());
     std::mt19937 random(1);
     const std::vector<TensorData> feeds = sharding::random_feeds(graph, random, 1, 3);
@@ -233,6 +235,135 @@ TEST(Together, OfTwoProcessesWithOtherWeightsBothAreNamed) {
     std::vector<Graph> graphs(2, with_weights("y = add2(matmul(x, w), b)", {6, 8}, 8));
     flip(graphs[1], "w", 3);
     EXPECT_EQ(started(graphs, {}, {Target{}, Target{}}), std::vector<std::string>(2, "transport.other_program 0 1"));
+}
+
+using inference::Value;
+
+TensorData filled(std::vector<int64_t> shape, double first) {
+    TensorData data(DType::float32, std::move(shape));
+    for (int64_t i = 0; i < data.size(); i++) data.set_real(i, first + static_cast<double>(i) / 8);
+    return data;
+}
+
+// A layer, and its weights as they are the next time.
+Graph layer_with_state() {
+    Graph graph = graph_of("h = matmul(x, w); n = add2(w, g)",
+                           {input("x", {8, 6}), input("w", {6, 4}), input("g", {6, 4})});
+    graph.outputs.clear();
+    for (const char* name : {"h", "n"})
+        for (size_t t = 0; t < graph.tensors.size(); t++)
+            if (graph.tensors[t].name == name) graph.outputs.emplace_back(t);
+    return graph;
+}
+
+const std::vector<plan::Donation> weights_stay = {{.output = 1, .input = 1}};
+const placing::SaidCuts by_columns = {{2}, {{"h", "out_col", 0}, {"n", "shape1", 0}}};
+
+PlacesOptions two_places(std::shared_ptr<transport::Transport> transport = nullptr) {
+    return {.said = by_columns, .transport = std::move(transport), .threads = 1, .kernels = nullptr, .target = detect_host()};
+}
+
+TEST(Spread, AStateStaysAndNothingIsSentForIt) {
+    const Graph graph = layer_with_state();
+    auto made = start(graph, two_places(), {PlaceId(0)}, {.states = {{1, 1}}});
+    ASSERT_TRUE(made) << render(made.error());
+    const sharding::Spreads& spreads = made->program.cutting.spreads;
+    ASSERT_EQ(spreads.outputs.at(1), spreads.inputs.at(graph.inputs[1]));
+    const sharding::Spread halves = {{PlaceId(0), {{0, 0}, {6, 2}}}, {PlaceId(1), {{0, 2}, {6, 4}}}};
+    EXPECT_EQ(spreads.outputs.at(1), halves);
+    EXPECT_EQ(made->program.cutting.bytes, 8 * 2 * 4);  // of h, for the first place
+    const TensorData x = filled({8, 6}, 1), w = filled({6, 4}, 2), g = filled({6, 4}, 3);
+    std::vector<std::vector<TensorData>> arguments;
+    for (const auto& [place, box] : halves) arguments.push_back({x, g, box_of(w, box)});
+    std::vector<RunReport> reports;
+    for (int step = 0; step < 3; step++) {
+        auto results = made->together->run(arguments, &reports);
+        ASSERT_TRUE(results) << render(results.error());
+        EXPECT_EQ(reports[0].sent_bytes + reports[1].sent_bytes, made->program.cutting.bytes);
+        for (size_t p = 0; p < 2; p++) arguments[p][2] = (*results)[p].back();
+    }
+    for (size_t p = 0; p < 2; p++) {
+        const Box& box = halves[p].second;
+        const TensorData before = box_of(w, box), added = box_of(g, box);
+        for (int64_t i = 0; i < before.size(); i++)
+            EXPECT_EQ(arguments[p][2].real_at(i), before.real_at(i) + 3 * added.real_at(i));
+    }
+}
+
+TEST(Spread, WhatLiesOtherwiseIsBrought) {
+    const Graph graph = layer_with_state();
+    const auto places = make_places(two_places());
+    const TensorData x = filled({8, 6}, 1), w = filled({6, 4}, 2), g = filled({6, 4}, 3);
+    auto rows = std::make_shared<inference::SpreadTensor>(inference::SpreadTensor{
+        .name = "w", .dtype = DType::float32, .shape = {6, 4}, .parts = {}, .places = places});
+    for (int32_t place = 0; place < 2; place++) {
+        const Box box{{3 * place, 0}, {3 * place + 3, 4}};
+        rows->parts.push_back({place, box, box_of(w, box)});
+    }
+    const std::vector<Value> inputs = {Value::of(x), Value::of_spread(rows), Value::of(g)};
+    auto program = places->compile(graph, weights_stay, inputs);
+    ASSERT_TRUE(program) << render(program.error());
+    EXPECT_TRUE((*program)->takes(inputs));
+    auto results = (*program)->run(inputs);
+    ASSERT_TRUE(results) << render(results.error());
+    ASSERT_TRUE((*results)[1].spread);
+    EXPECT_TRUE((*results)[1].spread->is_here());
+    const auto whole = places->gather(*(*results)[1].spread);
+    ASSERT_TRUE(whole) << render(whole.error());
+    const auto expected = evaluate_graph(graph, {x, w, g}, Precision::body);
+    ASSERT_TRUE(expected);
+    for (const auto& [found, output] : {std::pair(*(*results)[0].tensor, 0), std::pair(*whole, 1)}) {
+        const TensorData& of = (*expected)[static_cast<size_t>(graph.outputs[static_cast<size_t>(output)])];
+        for (int64_t i = 0; i < of.size(); i++) EXPECT_NEAR(found.real_at(i), of.real_at(i), 1e-3);
+    }
+    const auto others = make_places({.said = {{3}, {}}, .transport = nullptr, .threads = 1, .kernels = nullptr, .target = detect_host()});
+    auto refused = others->compile(graph, weights_stay, inputs);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error()[0].code, "running.spread");
+}
+
+// Runs it in two processes, as threads, each with what it gets; `gathers`: which of them gather in the end.
+std::vector<Diagnostics> gathered_by(std::vector<bool> gathers) {
+    std::vector<std::shared_ptr<transport::Transport>> ends;
+    for (auto& end : transport::make_in_process(2, std::chrono::milliseconds(500))) ends.push_back(std::move(end));
+    std::vector<Diagnostics> problems(2);
+    const Graph graph = layer_with_state();
+    std::vector<std::jthread> threads;
+    for (size_t p = 0; p < 2; p++) {
+        threads.emplace_back([&, p] {
+            const auto places = make_places(two_places(ends[p]));
+            const TensorData w = filled({6, 4}, 2), g = filled({6, 4}, 3);
+            const std::vector<Value> inputs = {Value::of(filled({8, 6}, 1)), Value::of(w), Value::of(g)};
+            auto program = places->compile(graph, weights_stay, inputs);
+            auto results = program ? (*program)->run(inputs) : fail(program.error());
+            if (!results) {
+                problems[p] = results.error();
+                return;
+            }
+            const inference::SpreadTensor& spread = *(*results)[1].spread;
+            EXPECT_FALSE(spread.is_here());
+            if (!gathers[p]) return;
+            auto whole = places->gather(spread);
+            if (!whole) {
+                problems[p] = whole.error();
+                return;
+            }
+            for (int64_t i = 0; i < w.size(); i++) EXPECT_EQ(whole->real_at(i), w.real_at(i) + g.real_at(i));
+        });
+    }
+    threads.clear();
+    return problems;
+}
+
+TEST(Spread, IsGatheredByAllTogether) {
+    for (const Diagnostics& problems : gathered_by({true, true})) EXPECT_TRUE(problems.empty()) << render(problems);
+}
+
+TEST(Spread, WhoGathersAloneIsTold) {
+    const auto problems = gathered_by({true, false});
+    ASSERT_FALSE(problems[0].empty());
+    EXPECT_EQ(problems[0].back().code, "running.gather") << render(problems[0]);
+    EXPECT_EQ(problems[0].front().code.substr(0, 10), "transport.");
 }
 
 TEST(Together, Softmax) {
