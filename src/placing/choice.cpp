@@ -45,9 +45,9 @@ int64_t capacity(double seconds) {
 }
 
 // One exchange: of the units at a or b, which are to be at b. Those at a are on the source's side.
-class Exchange {
+class Swap {
 public:
-    Exchange(const Choice& choice, const std::vector<int32_t>& taken, int32_t a, int32_t b)
+    Swap(const Choice& choice, const std::vector<int32_t>& taken, int32_t a, int32_t b)
         : choice_(choice), taken_(taken), a_(a), b_(b), node_(taken.size(), -1) {
         memory_a_ = choice.locations[static_cast<size_t>(a)].memory;
         memory_b_ = choice.locations[static_cast<size_t>(b)].memory;
@@ -178,7 +178,7 @@ std::vector<int32_t> improved(const Choice& choice, std::vector<int32_t> taken, 
             for (int32_t b = a + 1; b < locations; b++) {
                 if (!can_exchange(choice, taken, a, b)) continue;
                 if (locations > 2 && (work -= nodes) < 0) return taken;
-                auto other = Exchange(choice, taken, b, a).best();  // as few at b as possible
+                auto other = Swap(choice, taken, b, a).best();  // as few at b as possible
                 const double total = choice.total(other);
                 // By more than what is lost in picoseconds, so that this ends.
                 if (total >= least - 1e-12 * static_cast<double>(taken.size() + 1)) continue;
