@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "transport/transport.h"
+
 namespace heddle::running {
 
 struct RunReport {

@@ -126,7 +126,7 @@ def resnet(folder, full):
     onnx.save(proto, f"{folder}/resnet.onnx")
     image = inputs.smooth_image(4, size)
     return [f"{folder}/resnet.onnx", "--bind", "images=4", *save_inputs(folder, {name: image})], {
-        "the batch": (["n=4"], None if full else gathered),
+        "the batch": (["n=4"], None),
         "rows": (["out0=4"], None),
         "the search": (["4"], None),
     }
@@ -135,7 +135,7 @@ def resnet(folder, full):
 def minilm(folder, full):
     feeds = inputs.tokens(4, 128 if full else 16)
     words = [str(make_models.make("minilm")), "--bind", f"batch=4,sequence={128 if full else 16}", *save_inputs(folder, feeds)]
-    return words, {"the batch": (["batch=4"], gathered), "tokens": (["sequence=4"], None), "the search": (["4"], None)}
+    return words, {"the batch": (["batch=4"], None), "tokens": (["sequence=4"], None), "the search": (["4"], None)}
 
 
 LAYER = """n = rms_norm(x, g1); uq = numpy_matmul(n, wq); uk = numpy_matmul(n, wk); uv = numpy_matmul(n, wv);
@@ -160,7 +160,7 @@ def llama_layer(folder, full):
     words += [word for name, array in feeds.items()
               for word in ("--input-type", f"{name}=float32[{', '.join(['batch', *map(str, array.shape[1:])] if array.ndim == 3 else map(str, array.shape))}]")]
     return [*words, "--bind", "batch=4"], {
-        "the batch": (["batch=4", "batch0=4", "outer0=4"], gathered),
+        "the batch": (["batch=4", "batch0=4", "outer0=4", "shape0=4", "out0=4", "b=4"], gathered),
         "tokens": (["row0=4", "outer1=4", "s=4", "out1=4", "shape1=4"], None),
         "heads": (["program.uq.col0=4", "program.uk.col0=4", "program.uv.col0=4", "heads=4", "h=4", "hk=4", "out2=4",
                    "program.a.shape2=4", "program.gate.col0=4", "program.up.col0=4"], None),
