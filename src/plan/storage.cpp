@@ -307,18 +307,21 @@ private:
     void vote_for_outputs(const Kernel& kernel, const std::map<EquationAxis, AxisClass>& classes, EquationAxis column,
                           double weight) {
         int32_t wanted = classes.at(column);
+        std::vector<std::pair<TensorIndex, int32_t>> votes;
         for (TensorIndex t : kernel.outputs) {
             for (int32_t e : system_.tensor(t).equations) {
                 if (std::find(kernel.equations.begin(), kernel.equations.end(), e) == kernel.equations.end()) continue;
                 const Equation& equation = system_.equation(e);
                 for (size_t d = 0; d < equation.left.size(); d++) {
                     auto parts = digits_of(equation.left[d]);
-                    if (!parts.empty() && classes.at({e, parts.back().axis}) == wanted) {
-                        add_vote(t, {static_cast<int32_t>(d)}, weight);
-                    }
+                    if (parts.empty() || classes.at({e, parts.back().axis}) != wanted) continue;
+                    // Its vectors are of one axis: that of what its caller wants as it is.
+                    if (is_left_as_it_is(t) && d + 1 < equation.left.size()) return;
+                    votes.emplace_back(t, static_cast<int32_t>(d));
                 }
             }
         }
+        for (const auto& [t, dimension] : votes) add_vote(t, {dimension}, weight);
     }
 
     void collect_margins(const Equation& equation) {
@@ -349,8 +352,7 @@ private:
         if (const KeptSteps& kept = kept_[static_cast<size_t>(t)]; kept.places > 0)
             map.extent[kept.dimension] = kept.places;
         const auto& votes = votes_[static_cast<size_t>(t)];
-        bool read_by_nobody = tensor.is_output && !margins_[static_cast<size_t>(t)].fillings.size() && reads_of(t) == 0;
-        if (!votes.empty() && !read_by_nobody) {
+        if (!votes.empty() && (margins_[static_cast<size_t>(t)].fillings.size() || !is_left_as_it_is(t))) {
             move_last(map.order, most_wanted(votes));
         }
         if (is_constant(t)) return map;
@@ -381,6 +383,9 @@ private:
         }
         return best;
     }
+
+    // An output that only its caller reads.
+    bool is_left_as_it_is(TensorIndex t) const { return system_.tensor(t).is_output && reads_of(t) == 0; }
 
     int64_t reads_of(TensorIndex t) const {
         int64_t n = 0;
@@ -417,8 +422,7 @@ private:
     bool follow(const Kernel& kernel, const std::map<EquationAxis, AxisClass>& classes,
                 const std::set<AxisClass>& innermost, TensorIndex t, std::vector<std::optional<StorageMap>>& maps) {
         auto& map = maps[static_cast<size_t>(t)];
-        bool pinned = system_.tensor(t).is_output && reads_of(t) == 0;
-        if (!map || pinned || !votes_[static_cast<size_t>(t)].empty() || is_constant(t)) return false;
+        if (!map || is_left_as_it_is(t) || !votes_[static_cast<size_t>(t)].empty() || is_constant(t)) return false;
         std::vector<int32_t> identity(map->order.size());
         std::iota(identity.begin(), identity.end(), 0);
         if (map->order != identity) return false;

@@ -106,6 +106,11 @@ TEST(Overlap, GradientsLeaveBesideTheBackwardPass) {
             EXPECT_GT(times.comes.front(), products_of(own).back());
             EXPECT_GT(times.comes.front(), first.back());
             EXPECT_GE(distinct(times.comes), static_cast<size_t>(1 + layers));
+            // What is put together of both lies as others send it.
+            for (const plan::Buffer& buffer : own.plan(placing::FunctionId(0), 0)->buffers) {
+                if (buffer.kind != plan::Buffer::Kind::workspace || !buffer.name.ends_with(" sum")) continue;
+                EXPECT_TRUE(buffer.storage.is_row_major()) << buffer.name;
+            }
             // It has a place as soon as others may have sent it.
             for (size_t m = 1; m < std::min(times.comes.size(), times.leaves.size()); m++)
                 EXPECT_LE(times.expected[m], times.leaves[m - 1] + 1);
