@@ -139,25 +139,6 @@ Result<Found> search(const std::vector<Source>& sources, const placing::Machines
 
 // ---- what is printed
 
-// "batch (12), none (3)": by what operations are cut, the most first.
-std::string cuts_text(const FrontPoint& point) {
-    std::map<std::string, int> counts;
-    for (const auto& axes : point.axes) {
-        std::vector<std::string> names;
-        for (const std::string& axis : axes) names.push_back(axis.empty() ? "none" : axis);
-        counts[fmt::format("{}", fmt::join(names, " x "))]++;
-    }
-    std::vector<std::pair<int, std::string>> list;
-    for (const auto& [text, count] : counts) list.emplace_back(-count, text);
-    std::ranges::sort(list);
-    constexpr size_t most = 6;
-    std::vector<std::string> texts;
-    for (size_t i = 0; i < std::min(list.size(), most); i++)
-        texts.push_back(fmt::format("{} ({})", list[i].second, -list[i].first));
-    if (list.size() > most) texts.push_back("...");
-    return fmt::format("{}", fmt::join(texts, ", "));
-}
-
 void print_table(const Found& found, const std::vector<Source>& sources) {
     fmt::print("{:>8}  {:>10}  {:>10}  {:>10}  {:>10}  {:>12}  {:>10}  {}\n", "mesh", "time ms", "compute ms",
                "messages ms", "sent", "memory/place", "operations", "cut along");
@@ -165,7 +146,7 @@ void print_table(const Found& found, const std::vector<Source>& sources) {
         fmt::print("{:>8}  {:>10.4g}  {:>10.4g}  {:>11.4g}  {:>10}  {:>12}  {:>10}  {}{}\n", mesh_text(point.mesh),
                    1e3 * point.costs.seconds(), 1e3 * point.costs.compute_seconds, 1e3 * point.costs.send_seconds,
                    pictures::bytes_text(point.costs.bytes), pictures::bytes_text(point.costs.peak_bytes),
-                   point.costs.launches, cuts_text(point), point.program > 0 ? "; rewritten" : "");
+                   point.costs.launches, cuts_text(point.axes), point.program > 0 ? "; rewritten" : "");
     }
     const bool least = std::ranges::any_of(found.front, &FrontPoint::is_least);
     fmt::print("{} way{} of {} operations, in {:.2f} s{}{}\n", found.front.size(), found.front.size() == 1 ? "" : "s",

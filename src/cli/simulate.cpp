@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/front_picture.h"
 #include "cli/machines.h"
 #include "cli/optimise.h"
 #include "pictures/draw_parts.h"
@@ -118,17 +119,7 @@ public:
         return points;
     }
 
-    std::string cuts_text() const {
-        std::map<std::string, int> counts;
-        for (const auto& own : axes_) {
-            std::vector<std::string> names;
-            for (const std::string& name : own) names.push_back(name.empty() ? "none" : name);
-            counts[fmt::format("{}", fmt::join(names, " x "))]++;
-        }
-        std::vector<std::string> texts;
-        for (const auto& [text, count] : counts) texts.push_back(fmt::format("{} ({})", text, count));
-        return fmt::format("{}", fmt::join(texts, ", "));
-    }
+    const std::vector<std::vector<std::string>>& axes() const { return axes_; }
 
 private:
     // Of all dimensions but the first, which takes what places there are.
@@ -221,7 +212,7 @@ void print_table(const std::vector<Point>& points) {
     for (const Point& point : points) {
         const auto& costs = point.costs;
         fmt::print("{:>7}  {:>8}  {:>10.4g}  {:>10.4g}  {:>11.4g}  {:>10}  {:>13}  {:>12}  {:>9.1f}%  {:>10.4g}\n",
-                   point.places, fmt::format("{}", fmt::join(point.mesh, "x")), 1e3 * costs.seconds(),
+                   point.places, mesh_text(point.mesh), 1e3 * costs.seconds(),
                    1e3 * costs.compute_seconds, 1e3 * costs.send_seconds, pictures::bytes_text(costs.bytes),
                    pictures::bytes_text(costs.most_bytes), pictures::bytes_text(costs.peak_bytes),
                    100 * point.efficiency, 1e3 * costs.gather_seconds);
@@ -266,7 +257,7 @@ Result<int> simulate_scale(const OptimiseOptions& options) {
         fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
     } else {
         print_table(*points);
-        fmt::print("simulated, not measured; operations cut along {}\n", simulation.cuts_text());
+        fmt::print("simulated, not measured; operations cut along {}\n", cuts_text(simulation.axes()));
     }
     return 0;
 }
