@@ -75,7 +75,8 @@ def shard(model: Any, cuts: str | int | Iterable[str] = (), *, machines: Machine
     `model` is a session or a function (`heddle.function`, `grad`, `value_and_grad`), which is changed and returned, or what
     `InferenceSession` takes, with its `options`. `cuts` says
     how, as `heddle run --shard` does: "batch=2", "up.out_col=4" and "down.k=4", or a number of places; what is not said is
-    chosen by cost. Without it there is a place for each process.
+    chosen by cost. Without it there is a place for each process. A file of `heddle optimise -o` also says by which rules a model is rewritten
+    first; a session that is there already must have them.
 
     What a run gives stays where it is if it is a function's donated argument (`function(..., donate=)`), or an output of `keep`, which
     says what input it is the next time: `keep={"present": "past"}`. Such results are `SpreadArray`s.
@@ -92,6 +93,8 @@ def shard(model: Any, cuts: str | int | Iterable[str] = (), *, machines: Machine
         model._shard, model._cuts = cut, (texts, threads) if machines is None else None
         model._programs.clear()
         return model
+    if not isinstance(model, Session):
+        options.setdefault("rules", _heddle.cut_rules(texts))
     session = model if isinstance(model, Session) else InferenceSession(model, threads=threads, **options)
     cut(session)
     return session

@@ -121,7 +121,7 @@ private:
     }
 
     void draw_head() {
-        svg_.text({margin, 28}, fmt::format("Ways to cut the program over up to {} places", *places_.rbegin()),
+        svg_.text({margin, 28}, fmt::format("Ways to cut the program over up to {} place{}", *places_.rbegin(), *places_.rbegin() == 1 ? "" : "s"),
                   {.size = 15, .bold = true});
         const auto pale = std::ranges::count(is_best_, false);
         const std::string more =

@@ -94,6 +94,7 @@ Result<std::vector<Source>> load_all(const OptimiseOptions& options) {
     for (const auto& own : rules) {
         auto source = load_program(options, *library, options.bindings, own);
         if (!source) return fail(std::move(source.error()));
+        source->graph = prune(source->graph);
         if (sources.empty() || !source->rewrites.empty()) sources.push_back(std::move(*source));
     }
     return sources;
@@ -195,7 +196,9 @@ Result<int> optimise(const OptimiseOptions& options) {
             return fail(std::move(written.error()));
     }
     if (!options.output.empty()) {
-        const std::string text = placing::print_cuts(source.graph, fastest.mesh, fastest.axes);
+        const std::string text = placing::print_cuts(
+            source.graph, fastest.mesh, fastest.axes,
+            fastest.program > 0 ? options.rules : std::vector<std::string>());
         if (auto written = write_file(options.output, text); !written) return fail(std::move(written.error()));
     }
     if (options.common.json) {

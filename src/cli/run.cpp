@@ -434,10 +434,12 @@ Result<void> run_on_system(const RunOptions& options, const Library& library, co
     return {};
 }
 
-Result<void> run_on_places(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
+Result<void> run_on_places(const RunOptions& said, const Library& library, const Given& given, Progress& progress,
                            Measured& measured) {
+    RunOptions options = said;
     auto places = places_for(options, measured.machines);
     if (!places) return fail(std::move(places.error()));
+    if (options.rules.empty()) options.rules = places->said.rules;
     std::vector<TensorData> feeds;
     auto source = load_with_feeds(options, library, given, progress, measured, feeds);
     if (!source && may_be_staged(options) && inference::needs_stages(source.error())) {

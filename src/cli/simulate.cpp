@@ -143,9 +143,10 @@ private:
     }
 
     Result<Source> load(int64_t count) const {
-        std::vector<std::string> bindings = options_.bindings;
+        std::vector<std::string> bindings = options_.bindings, rules = options_.rules;
         if (grown_) bindings.push_back(fmt::format("{}={}", grown_->dimension, grown_->each * count));
-        return load_program(options_, library_, bindings, options_.rules);
+        if (rules.empty()) rules = said_.rules;
+        return load_program(options_, library_, bindings, rules);
     }
 
     // What is not said is chosen on a mesh of few places, over the links of as many as there will be.

@@ -101,6 +101,7 @@ private:
 
 Result<Cutting> choose_cuts(const Graph& graph, const SaidCuts& said, const System& system,
                             const std::vector<sharding::PlaceId>& readers, const SaidParts& parts) {
+    if (auto fits = check_program(said, graph); !fits) return fail(std::move(fits.error()));
     // Threads are worth their start where there is much to work out.
     std::optional<ThreadPool> pool;
     if (graph.operations.size() > 16)

@@ -29,7 +29,7 @@ struct Cutting {
 };
 
 // Cuts that are said hold; with them others cost least (cut_search.h), in modelled seconds. Each of `readers` gets all
-// outputs, but those that stay. Codes: those of cut_table and sharding::place.
+// outputs, but those that stay. Codes: those of check_program, cut_table and sharding::place.
 Result<Cutting> choose_cuts(const Graph& graph, const SaidCuts& said, const System& system,
                             const std::vector<sharding::PlaceId>& readers, const SaidParts& parts = {});
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cache/hash.h"
 #include "sharding/shard.h"
 #include "support/file.h"
 #include "support/json_tree.h"
@@ -72,6 +73,8 @@ public:
         const JsonValue* const mesh = tree->kind == JsonValue::Kind::object ? member(*tree, "mesh") : nullptr;
         const JsonValue* const cuts = tree->kind == JsonValue::Kind::object ? member(*tree, "cuts") : nullptr;
         if (!mesh || !cuts) return fail(wrong(*tree, "a file of cuts", "an object with \"mesh\" and \"cuts\""));
+        if (const JsonValue* const program = member(*tree, "program")) read_program(*program);
+        if (const JsonValue* const rules = member(*tree, "rules")) read_rules(*rules);
         read_mesh(*mesh);
         if (problems_.empty()) read_operations(*cuts);
         if (!problems_.empty()) return fail(std::move(problems_));
@@ -102,6 +105,24 @@ private:
         problems_.push_back(wrong(mesh, "the mesh",
                                   fmt::format("a list of up to {} numbers of places, [2, 2], that make up at most {}",
                                               most_dimensions, sharding::most_shards)));
+    }
+
+    void read_program(const JsonValue& program) {
+        if (program.kind == JsonValue::Kind::string)
+            said_.program = program.text;
+        else
+            problems_.push_back(wrong(program, "\"program\"", "a digest, as heddle optimise writes it"));
+    }
+
+    void read_rules(const JsonValue& rules) {
+        bool fine = rules.kind == JsonValue::Kind::array;
+        if (fine) {
+            each_element(rules, [&](const JsonValue& item) {
+                fine = fine && item.kind == JsonValue::Kind::string;
+                said_.rules.push_back(fine ? item.text : "");
+            });
+        }
+        if (!fine) problems_.push_back(wrong(rules, "\"rules\"", "a list of rules, as --rule takes them"));
     }
 
     void read_operations(const JsonValue& cuts) {
@@ -176,7 +197,8 @@ Result<SaidCuts> parse_cuts(const std::vector<std::string>& texts) {
 
 Result<SaidCuts> read_cuts(const std::shared_ptr<const SourceText>& text) { return CutsReader(text).read(); }
 
-std::string print_cuts(const Graph& graph, const Mesh& mesh, const std::vector<std::vector<std::string>>& axes) {
+std::string print_cuts(const Graph& graph, const Mesh& mesh, const std::vector<std::vector<std::string>>& axes,
+                       const std::vector<std::string>& rules) {
     using Json = nlohmann::ordered_json;
     const auto text_of = [](const std::string& name) {
         return Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -187,8 +209,39 @@ std::string print_cuts(const Graph& graph, const Mesh& mesh, const std::vector<s
         for (const std::string& axis : axes[o]) own.push_back(axis.empty() ? "null" : text_of(axis));
         lines.push_back(fmt::format("    {}: [{}]", text_of(graph.operations[o].name), fmt::join(own, ", ")));
     }
-    return fmt::format("{{\n  \"mesh\": [{}],\n  \"cuts\": {{\n{}\n  }}\n}}\n", fmt::join(mesh, ", "),
-                       fmt::join(lines, ",\n"));
+    std::vector<std::string> own_rules;
+    for (const std::string& rule : rules) own_rules.push_back(text_of(rule));
+    return fmt::format(
+        "{{\n  \"mesh\": [{}],\n  \"program\": \"{}\",\n  \"rules\": [{}],\n  \"cuts\": {{\n{}\n  }}\n}}\n",
+        fmt::join(mesh, ", "), digest_of(graph), fmt::join(own_rules, ", "), fmt::join(lines, ",\n"));
+}
+
+std::string digest_of(const Graph& graph) {
+    const Graph needed = prune(graph);
+    const auto text_of = [&](TensorId t) {
+        const Tensor& tensor = needed.tensor(t);
+        return fmt::format("{}{}[{}]", tensor.producer == no_id ? "" : needed.operation(tensor.producer).name,
+                           name(tensor.type.dtype), tensor.type.shape.size());
+    };
+    std::string text;
+    for (const Operation& operation : needed.operations) {
+        text += fmt::format("{} {}", operation.name, operation.operator_name);
+        for (TensorId t : operation.inputs) text += ' ' + text_of(t);
+        text += '\n';
+    }
+    for (TensorId t : needed.outputs) text += text_of(t) + '\n';
+    return cache::digest(text);
+}
+
+Result<void> check_program(const SaidCuts& said, const Graph& graph) {
+    if (said.program.empty() || said.program == digest_of(graph)) return {};
+    Diagnostic problem{.code = "placing.cut_program",
+                       .summary = "the file's cuts are for another program",
+                       .expected = said.program,
+                       .found = digest_of(graph),
+                       .remedy = "let heddle optimise -o search this program's"};
+    if (!said.rules.empty()) problem.remedy += fmt::format(", or rewrite it by {}", fmt::join(said.rules, ", "));
+    return fail(std::move(problem));
 }
 
 }  // namespace heddle::placing

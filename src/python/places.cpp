@@ -124,6 +124,11 @@ void bind_places(nb::module_& module) {
         .def("fail", [](const Machines& machines, const std::string& why) {
             machines.transport->fail({{.code = "python.failed", .summary = why}});
         });
+    // That a file of cuts names.
+    module.def(
+        "cut_rules",
+        [](const std::vector<std::string>& cuts) { return value_or_raise(placing::parse_cuts(cuts)).rules; },
+        nb::arg("cuts"));
     module.def(
         "shard",
         [](Session& session, const std::vector<std::string>& cuts, const Machines* machines, int threads,

@@ -95,6 +95,31 @@ TEST_F(OptimiseCommand, rules_take_part) {
     EXPECT_EQ(outcome.output.find("rewritten by split_inner 1 time"), 0u) << outcome.output;
 }
 
+TEST_F(OptimiseCommand, a_rewritten_program_is_run_as_it_was_searched) {
+    const std::string twice = "h = transpose(transpose(x, perm: [1, 0]), perm: [1, 0]); y = matmul(h, w)";
+    const auto with = [&](const std::string& program, std::vector<std::string> words) {
+        words.insert(words.end(), {"--call", program, "--input-type", "x=float32[64, 64]", "--input-type",
+                                   "w=float32[64, 64]", "--format", "json"});
+        return heddle(words);
+    };
+    const auto found = with(twice, {"optimise", "--machines", "2", "--rule", "transpose_of_transpose", "--rule",
+                                    "transpose_of_nothing", "-o", path("cuts.json")});
+    ASSERT_EQ(found.status, 0) << found.errors;
+    const Json cuts = Json::parse(read("cuts.json"));
+    EXPECT_EQ(cuts["rules"].size(), 2u);
+    EXPECT_EQ(cuts["cuts"].size(), 1u);
+    const std::vector<std::string> cut = {"run", "--random", "1", "--no-cache", "--shard", path("cuts.json")};
+    const auto run = with(twice, cut);
+    ASSERT_EQ(run.status, 0) << run.errors;
+    EXPECT_EQ(Json::parse(run.output)["shards"]["cuts"], cuts["cuts"]);
+    EXPECT_FALSE(Json::parse(run.output)["rewrites"].empty());
+    // Another program, and this one by other rules.
+    EXPECT_NE(with("h = relu(x); y = matmul(h, w)", cut).output.find("placing.cut_program"), std::string::npos);
+    std::vector<std::string> otherwise = cut;
+    otherwise.insert(otherwise.end(), {"--rule", "transpose_of_nothing"});
+    EXPECT_NE(with(twice, otherwise).output.find("placing.cut_program"), std::string::npos);
+}
+
 TEST_F(OptimiseCommand, after_its_time_there_is_a_way_still) {
     const auto outcome = optimise({"--machines", "16", "--time", "0.001", "--format", "json"});
     ASSERT_EQ(outcome.status, 0) << outcome.errors;

@@ -1,4 +1,5 @@
 """Sessions and functions cut over several places: threads, and processes that mpirun starts."""
+import json
 import os
 import shutil
 import subprocess
@@ -6,9 +7,11 @@ import sys
 import tempfile
 
 import numpy as np
+import onnx
 
 import heddle
-from support import refused
+from exported import HEDDLE
+from support import model_of, refused
 
 ops = heddle.load_library()
 
@@ -123,6 +126,28 @@ def test_donated_arrays_stay_as_they_are():
     np.testing.assert_array_equal(x, normal(6, 4))
     np.testing.assert_array_equal(result, x + 1)
     np.testing.assert_array_equal(step(result, np.float32(1)), x + 1 + np.float32(1))
+
+
+def test_a_file_of_cuts_names_its_program_and_rules():
+    """What `heddle optimise` has found for a rewritten model is what a session runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, cuts = os.path.join(folder, "model.onnx"), os.path.join(folder, "cuts.json")
+        transpose = [onnx.helper.make_node("Transpose", [a], [b], perm=[1, 0]) for a, b in (("x", "t"), ("t", "s"))]
+        real = onnx.TensorProto.FLOAT
+        with open(model, "wb") as file:
+            file.write(model_of([*transpose, onnx.helper.make_node("Relu", ["s"], ["y"])],
+                                [("x", real, [64, 48])], [("y", real, [64, 48])]))
+        rules = ["transpose_of_transpose", "transpose_of_nothing"]
+        subprocess.run([HEDDLE, "optimise", model, "--machines", "2", "-o", cuts,
+                        *(word for rule in rules for word in ("--rule", rule))], check=True, capture_output=True)
+        assert json.load(open(cuts))["rules"] == rules
+        x = normal(64, 48)
+        cut = heddle.shard(model, cuts)
+        expected = heddle.InferenceSession(model).run(None, {"x": x})[0]
+        np.testing.assert_allclose(cut.run(None, {"x": x})[0], expected, rtol=1e-6)
+        assert [rule for rule, _ in cut.rewrites] == rules
+        with refused("placing.cut_program"):  # without the rules it is another program
+            heddle.shard(heddle.InferenceSession(model), cuts).run(None, {"x": x})
 
 
 def test_what_is_refused():
