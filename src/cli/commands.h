@@ -202,6 +202,8 @@ struct OptimiseOptions {
     std::vector<std::string> input_types;  // of `call`: NAME=TYPE
     std::vector<std::string> inputs;       // NAME=FILE: values that shapes and branches of a model follow from
     std::vector<std::string> bindings, rules;
+    std::string loss;              // of a step of training: what is differentiated, as for grad; empty: it is not
+    std::vector<std::string> wrt;  // then with respect to what
     std::string machines;  // a number of places here, a tag or a file
     std::string limit;     // "memory=2e9,bytes=1e6": of what is taken
     int64_t seed = 1;

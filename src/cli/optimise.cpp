@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/front_picture.h"
+#include "cli/gradient_source.h"
 #include "cli/interrupt.h"
 #include "cli/machines.h"
 #include "cli/optimise.h"
@@ -226,6 +227,10 @@ Result<Source> load_program(const OptimiseOptions& options, const Library& libra
                             const std::vector<std::string>& bindings, const std::vector<std::string>& rules) {
     auto given = read_inputs(options.inputs);
     if (!given) return fail(std::move(given.error()));
+    if (!options.loss.empty()) {
+        const GradientOptions gradient{.wrt = options.wrt, .loss = options.loss, .input_types = options.input_types};
+        return load_gradient({options.model, options.call, bindings, rules}, gradient, library, *given);
+    }
     if (options.call.empty()) return load_model(options.model, library, *given, bindings, rules);
     std::map<std::string, int64_t> dimensions;
     auto inputs = read_call_inputs(options.input_types, bindings, *given, dimensions);

@@ -9,7 +9,7 @@
 
 namespace heddle::cli {
 
-// The model, or the program of --call.
+// The model, or the program of --call; with --loss its gradient.
 Result<Source> load_program(const OptimiseOptions& options, const Library& library,
                             const std::vector<std::string>& bindings, const std::vector<std::string>& rules);
 

@@ -218,6 +218,14 @@ Command add_optimise(CLI::App& app) {
                  "'x=float32[batch, 10]'");
     add_repeated(*command, "--input", options->inputs,
                  "The value of a model's input, where shapes or branches follow from it", "NAME=FILE");
+    auto* loss = command->add_option("--loss", options->loss,
+                                     "Of a step of training instead: the gradient of this loss, as for grad");
+    loss->type_name("'reduce_mean(y)'");
+    command
+        ->add_option("--wrt", options->wrt, "With --loss: with respect to these inputs and weights (all of float types)")
+        ->type_name("'NAME,PATTERN*'")
+        ->allow_extra_args(false)
+        ->needs(loss);
     command
         ->add_option("--machines", options->machines,
                      "So many places on this machine; or the devices of a target, by tag or file")
@@ -263,6 +271,7 @@ Command add_optimise(CLI::App& app) {
         "  heddle optimise --call 'y = matmul(x, w)' --input-type 'x=float32[512, 512]' \\\n"
         "      --input-type 'w=float32[512, 512]' --machines 4\n"
         "  heddle optimise model.onnx --machines aws/p5-cluster --simulate 8,16 --grow batch=32\n"
+        "  heddle optimise model.onnx --loss 'reduce_mean(y)' --wrt '*.weight' --bind batch=8 --machines 4\n"
         "Ctrl-C ends the search with what there is then, and exit status 130.\n");
     return {command, &options->common, [options] { return optimise_program(*options); }};
 }

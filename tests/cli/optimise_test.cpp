@@ -147,6 +147,27 @@ TEST_F(OptimiseCommand, simulates_what_many_places_cost) {
     }
 }
 
+// Gradients of weights are sums over the batch, which places add up.
+TEST_F(OptimiseCommand, simulates_a_step_of_training) {
+    const auto outcome =
+        heddle({"optimise", "--call", "y = relu(numpy_matmul(x, w))", "--input-type", "x=float32[batch, 256]", "--input-type",
+                "w=float32[256, 512]", "--loss", "reduce_mean(y)", "--wrt", "w", "--machines", "nvidia/superpod-h100",
+                "--simulate", "8,64", "--grow", "batch=64", "--shard", "batch=2", "--format", "json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    const Json points = Json::parse(outcome.output)["points"];
+    ASSERT_EQ(points.size(), 2u);
+    for (const Json& point : points) {
+        // Each place sends shares of its gradient, and receives those of others, then the results of all.
+        const int64_t places = point["places"], gradient = 256 * 512 * 4;
+        EXPECT_GE(point["bytes"], 2 * (places - 1) * gradient) << point;
+        EXPECT_LE(point["bytes"], 3 * (places - 1) * gradient) << point;
+        EXPECT_LT(point["efficiency"], 1.0);
+    }
+    EXPECT_EQ(points[0]["places_of_machine"], 1);
+    EXPECT_EQ(points[1]["places_of_machine"], 8);
+    EXPECT_EQ(points[1]["bandwidth_in_machine"], 450e9);
+}
+
 TEST_F(OptimiseCommand, of_nothing_to_do_nothing_is_lost) {
     const auto outcome = heddle({"optimise", "--call", "y = relu(x)", "--input-type", "x=float32[0, 4]", "--machines",
                                  "nvidia/superpod-h100", "--simulate", "8", "--format", "json"});
