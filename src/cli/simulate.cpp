@@ -57,28 +57,36 @@ Result<Grown> read_grown(const std::string& text) {
     return Grown{text.substr(0, equals), *each};
 }
 
-// The slowest of links between the first places: between places of one machine while there are no others. Those of a machine
-// look alike from each other one, so the first and the last ones show all.
-placing::LinkFigures slowest_link(const placing::Places& places, int64_t count) {
-    std::vector<size_t> some;
+// Of the first places: the slowest links within machines and between them. Those of a machine look alike from each other one, so
+// the first and the last ones show all. Where machines have different numbers of places, one link stands for all.
+placing::MachineLinks links_of(const placing::Places& places, int64_t count) {
+    std::map<int64_t, std::string> machines;
     for (int64_t p = 0; p < count; p++)
-        if (p < 32 || p >= count - 32) some.push_back(static_cast<size_t>(p));
-    placing::LinkFigures figures;
-    for (const size_t from : some) {
-        for (const size_t to : some) {
-            if (from == to) continue;
-            const placing::PlaceLink link = places.link(from, to);
-            figures.bandwidth = figures.bandwidth > 0 ? std::min(figures.bandwidth, link.bandwidth) : link.bandwidth;
-            figures.latency = std::max(figures.latency, link.latency);
-        }
-    }
-    return figures;
+        if (p < 32 || p >= count - 32) machines.emplace(p, places.at(static_cast<size_t>(p)).machine);
+    placing::MachineLinks links;
+    while (links.places < count && machines.contains(links.places) && machines.at(links.places) == machines.at(0)) links.places++;
+    const bool alike = std::ranges::all_of(machines, [&](const auto& place) {
+        const auto first = machines.find(place.first - place.first % links.places);
+        return first == machines.end() || first->second == place.second;
+    });
+    const auto slow = [](placing::LinkFigures& figures, const placing::PlaceLink& link) {
+        figures.bandwidth = figures.bandwidth > 0 ? std::min(figures.bandwidth, link.bandwidth) : link.bandwidth;
+        figures.latency = std::max(figures.latency, link.latency);
+    };
+    for (const auto& [from, own] : machines)
+        for (const auto& [to, other] : machines)
+            if (from != to)
+                slow(own == other ? links.within : links.across, places.link(static_cast<size_t>(from), static_cast<size_t>(to)));
+    if (links.places == count) links.across = links.within;
+    if (!alike) links.across = links.slowest();
+    if (links.places == count || !alike) links.places = 1;
+    return links;
 }
 
 struct Point {
     int64_t places = 1;
     placing::Mesh mesh;
-    placing::LinkFigures links;
+    placing::MachineLinks links;
     placing::ScaleCosts costs;
     double efficiency = 1;
 };
@@ -162,8 +170,15 @@ private:
         placing::SaidCuts said = said_;
         said.mesh[0] = first;
         placing::System system = placing::system_of_processes(places_, static_cast<size_t>(few));
-        const placing::LinkFigures slowest = slowest_link(places_, most);
-        for (placing::Link& link : system.links) link.bandwidth = slowest.bandwidth, link.latency = slowest.latency;
+        // Its places stand as far from one another as those of the largest mesh that they are in place of.
+        const auto stands_for = [&](placing::MemoryId memory) {
+            const auto place = system.memory(memory).process;
+            return static_cast<size_t>(place / rest() * std::max<int64_t>(most / few, 1) * rest() + place % rest());
+        };
+        for (placing::Link& link : system.links) {
+            const placing::PlaceLink real = places_.link(stands_for(link.from), stands_for(link.to));
+            link.bandwidth = real.bandwidth, link.latency = real.latency;
+        }
         auto cutting = placing::choose_cuts(source->graph, said, system, {sharding::PlaceId(0)});
         if (!cutting) return fail(std::move(cutting.error()));
         axes_ = std::move(cutting->axes);
@@ -175,7 +190,7 @@ private:
         if (!source) return fail(std::move(source.error()));
         const Graph& graph = source->graph;
         const auto kinds = placing::kinds_of(graph, *places_.at(0).target);
-        Point point{.places = count, .mesh = said_.mesh, .links = slowest_link(places_, count), .costs = {}};
+        Point point{.places = count, .mesh = said_.mesh, .links = links_of(places_, count), .costs = {}};
         if (count == 1)
             std::ranges::fill(point.mesh, 1);
         else
@@ -233,8 +248,11 @@ Json json_of(const Point& point) {
             {"efficiency", point.efficiency},
             {"result_seconds", costs.gather_seconds},
             {"result_bytes", costs.gathered_bytes},
-            {"bandwidth", point.links.bandwidth},
-            {"latency", point.links.latency}};
+            {"places_of_machine", point.links.places},
+            {"bandwidth", point.links.across.bandwidth},
+            {"latency", point.links.across.latency},
+            {"bandwidth_in_machine", point.links.within.bandwidth},
+            {"latency_in_machine", point.links.within.latency}};
 }
 
 }  // namespace

@@ -26,8 +26,7 @@ public:
           readers_(readers),
           parts_(parts),
           places_(system.devices.size()),
-          links_(link_figures(system)),
-          layouts_(places_, links_.bandwidth, links_.latency, *system.devices.front().target) {
+          layouts_(system) {
         for (const auto& [input, spread] : parts.inputs) said_.inputs[graph.inputs[input]] = spread;
         for (const auto& [input, output] : parts.states) {
             const auto known = parts.inputs.find(input);
@@ -91,7 +90,6 @@ private:
     const std::vector<sharding::PlaceId>& readers_;
     const SaidParts& parts_;
     const size_t places_;
-    const LinkFigures links_;
     Layouts layouts_;
     sharding::Spreads said_;  // of outputs that stay anywhere: nothing
     bool open_ = false;       // there are states that may lie anyhow

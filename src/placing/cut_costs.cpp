@@ -15,16 +15,17 @@ int64_t place_count(const Mesh& mesh) {
     return places;
 }
 
-namespace {
-
-// A place's coordinates in the mesh.
 std::vector<int64_t> coordinates_of(int64_t place, const Mesh& mesh) {
     std::vector<int64_t> coordinates(mesh.size());
     for (size_t d = mesh.size(); d-- > 0; place /= mesh[d]) coordinates[d] = place % mesh[d];
     return coordinates;
 }
 
-}  // namespace
+int64_t place_at(const std::vector<int64_t>& coordinates, const Mesh& mesh) {
+    int64_t place = 0;
+    for (size_t d = 0; d < mesh.size(); d++) place = place * mesh[d] + coordinates[d];
+    return place;
+}
 
 Result<sharding::Cut> cut_by(const Operation& operation, const std::vector<sharding::Axis>& axes, const Mesh& mesh,
                              const AxesOfMesh& cut, const Turns& turns) {

@@ -14,6 +14,8 @@ namespace heddle::placing {
 // Places as a grid: place number p has in each dimension one coordinate, the last dimension's runs fastest.
 using Mesh = std::vector<int64_t>;
 int64_t place_count(const Mesh& mesh);
+std::vector<int64_t> coordinates_of(int64_t place, const Mesh& mesh);
+int64_t place_at(const std::vector<int64_t>& coordinates, const Mesh& mesh);
 
 // For each dimension of a mesh the axis that it cuts, by its number among axes_of; -1: none, and what differs only in this
 // dimension computes the same; only_at(c): none, and places of another coordinate than c compute nothing.

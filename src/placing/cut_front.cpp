@@ -41,8 +41,7 @@ public:
         auto table = cut_table(graph_, kinds_, {mesh_, {}}, system_, pool);
         if (!table) return fail(std::move(table.error()));
         table_ = std::move(*table);
-        const LinkFigures links = link_figures(system_);
-        layouts_.emplace(system_.devices.size(), links.bandwidth, links.latency, *system_.devices.front().target);
+        layouts_.emplace(system_);
         search_.emplace(graph_, table_, *layouts_, readers_);
         return {};
     }

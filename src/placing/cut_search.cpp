@@ -23,18 +23,6 @@ struct StateHash {
     }
 };
 
-// Boxes, none of which counts where another holds it.
-int64_t elements_of(const std::vector<Box>& boxes) {
-    int64_t elements = 0;
-    for (size_t i = 0; i < boxes.size(); i++) {
-        bool within = false;
-        for (size_t j = 0; j < boxes.size() && !within; j++)
-            within = j != i && contains(boxes[j], boxes[i]) && (j < i || !(boxes[i] == boxes[j]));
-        if (!within) elements += boxes[i].volume();
-    }
-    return elements;
-}
-
 }  // namespace
 
 CutSearch::CutSearch(const Graph& graph, const CutTable& table, Layouts& layouts, const std::vector<PlaceId>& readers,

@@ -45,7 +45,7 @@ struct CutTable {
         choices;  // by OperationId; at least one, not cut at all first where it may be
 };
 
-// The slowest of a system's links stands for all: messages between all places wait for it.
+// Of a link; of a system the slowest.
 struct LinkFigures {
     double bandwidth = 0, latency = 0;
 };

@@ -1,9 +1,11 @@
 // What a cut program costs on very many places, without a graph for all of them. Places of a mesh do the same work on other
-// boxes, so the first, a middle and the last one along each of its dimensions stand for all: each operation is sharded as far
-// as to have their boxes, and what they receive is what they read and have not. Up to four places along a dimension all are
-// looked at, and the bytes are those of the search (cut_search.h).
+// boxes, so the first, a middle and the last one along each of its dimensions stand for all, and where an axis has fewer parts
+// than places those around its last part: each operation is sharded as far as to have their boxes, and what they receive is what
+// they read and have not, from others of their machine, which are looked at too, or from other machines. Up to four places
+// along a dimension all are looked at, and the bytes are those of the search (cut_search.h).
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "placing/cut_table.h"
@@ -20,9 +22,18 @@ struct ScaleCosts {
     double seconds() const { return compute_seconds + send_seconds; }
 };
 
-// `cuts` by OperationId, without stages of a pipeline. All places are devices as `place`, between any two is a link as
-// `links`. Codes placing.scale (partial results of a declared reduction), those of sharding::shard.
+// The links of places of which so many, one after another, are a machine.
+struct MachineLinks {
+    LinkFigures within, across;
+    int64_t places = 1;
+    LinkFigures slowest() const {
+        if (places == 1) return across;
+        return {std::min(within.bandwidth, across.bandwidth), std::max(within.latency, across.latency)};
+    }
+};
+
+// `cuts` by OperationId, without stages of a pipeline. All places are devices as `place`. Codes placing.scale (partial results of a declared reduction), those of sharding::shard.
 Result<ScaleCosts> costs_at_scale(const Graph& graph, const OperationKinds& kinds, const Mesh& mesh,
-                                  const std::vector<AxesOfMesh>& cuts, const Target& place, const LinkFigures& links);
+                                  const std::vector<AxesOfMesh>& cuts, const Target& place, const MachineLinks& links);
 
 }  // namespace heddle::placing

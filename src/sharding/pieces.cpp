@@ -33,8 +33,7 @@ std::vector<std::pair<Piece, Box>> Pieces::sources(TensorId tensor, const Box& b
     if (known == pieces_.end()) return {};
     std::vector<const Piece*> near;
     for (const Piece& piece : known->second) near.push_back(&piece);
-    std::ranges::stable_sort(
-        near, {}, [&](const Piece* piece) { return std::pair(std::abs(piece->place - place), piece->place); });
+    std::ranges::stable_sort(near, {}, [&](const Piece* piece) { return piece->place.number() ^ place.number(); });
     if (box.is_empty()) return {{*near.front(), box}};
     std::vector<std::pair<Piece, Box>> parts;
     std::vector<Box> missing = {box};

@@ -36,9 +36,9 @@ public:
     // That holds nothing but the box.
     const Piece* exactly(TensorId tensor, const Box& box, PlaceId place) const;
 
-    // Pieces, and which part of each, that make the box up: of what the place has first, then of the nearest places,
-    // of two that are as near of the first: in which order pieces came to be makes no difference to what is sent.
-    // An empty box is a part of one piece.
+    // Pieces, and which part of each, that make the box up: of what the place has first, then of those whose numbers differ in
+    // the lowest binary digits: of copies along a dimension of a mesh each serves its own coordinate, none serves all. In
+    // which order pieces were added makes no difference. An empty box is a part of one piece.
     std::vector<std::pair<Piece, Box>> sources(TensorId tensor, const Box& box, PlaceId place) const;
 
 private:
