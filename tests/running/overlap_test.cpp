@@ -80,7 +80,7 @@ TEST(Overlap, GradientsLeaveBesideTheBackwardPass) {
     const Graph graph = training_step(16, 32);
     for (int32_t places : {2, 4}) {
         const auto program = over_places(graph, places, 0);
-        auto together = Together::load(program.processes, 1, nullptr);
+        auto together = Together::load(program.processes, inventories_here(program.processes.size(), 1));
         ASSERT_TRUE(together) << render(together.error());
         for (size_t p = 0; p < (*together)->size(); p++) {
             const Program& own = (*together)->program(p);

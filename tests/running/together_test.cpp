@@ -39,6 +39,13 @@ std::vector<sharding::Cut> cuts_by(const Graph& graph, const std::string& name, 
 }
 
 // Each process's steps one after another, or as one.
+int64_t sent_bytes(const std::vector<RunReport>& reports) {
+    int64_t bytes = 0;
+    for (const RunReport& report : reports)
+        for (const transport::Sent& each : report.sent) bytes += each.bytes;
+    return bytes;
+}
+
 void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, int32_t places, bool joins,
                   int64_t bytes) {
     std::vector<PlaceId> readers = {PlaceId(0)};
@@ -73,9 +80,7 @@ void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, in
         auto comparison = compare_bounded((*results)[0][i].reals(), (*whole)[static_cast<size_t>(graph.outputs[i])]);
         EXPECT_TRUE(comparison.equal) << comparison.text();
     }
-    int64_t sent = 0;
-    for (const RunReport& report : reports)
-        for (const transport::Sent& each : report.sent) sent += each.bytes;
+    const int64_t sent = sent_bytes(reports);
     if (bytes >= 0) {
         EXPECT_EQ(sent, bytes);
     }
@@ -279,7 +284,7 @@ TEST(Spread, AStateStaysAndNothingIsSentForIt) {
     for (int step = 0; step < 3; step++) {
         auto results = made->together->run(arguments, &reports);
         ASSERT_TRUE(results) << render(results.error());
-        EXPECT_EQ(reports[0].sent_bytes + reports[1].sent_bytes, made->program.cutting.bytes);
+        EXPECT_EQ(sent_bytes(reports), made->program.cutting.bytes);
         for (size_t p = 0; p < 2; p++) arguments[p][2] = (*results)[p].back();
     }
     for (size_t p = 0; p < 2; p++) {
