@@ -1,6 +1,7 @@
 // The equations of a system as fusion looks at them.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 
 #include "equations/common_axes.h"
@@ -276,12 +277,18 @@ void NodeBuilder::connect() {
     find_siblings();
 }
 
-// By nodes; those of a scan read one another.
+// By nodes; those of a scan, and what makes the initial values of its states, are one kernel.
 void NodeBuilder::find_messages() {
-    for (FusionNode& node : graph_.nodes) {
+    std::map<int32_t, std::set<int32_t>> scans;
+    for (size_t n = 0; n < graph_.nodes.size(); n++) {
+        FusionNode& node = graph_.nodes[n];
         const SystemTensor& tensor = system_.tensor(node.tensor);
         if (tensor.leaves >= 0) node.due = tensor.leaves;
         node.awaits = tensor.comes;
+        if (node.scan < 0) continue;
+        scans[node.scan].insert(static_cast<int32_t>(n));
+        const auto& makers = graph_.makers[static_cast<size_t>(node.tensor)];
+        scans[node.scan].insert(makers.begin(), makers.end());
     }
     for (bool changed = true; changed;) {
         changed = false;
@@ -291,6 +298,19 @@ void NodeBuilder::find_messages() {
                 changed = changed || made.due > node.due || made.awaits > node.awaits;
                 made.due = std::min(made.due, node.due);
                 node.awaits = std::max(node.awaits, made.awaits);
+            }
+        }
+        for (const auto& [scan, nodes] : scans) {
+            FusionNode all;
+            for (int32_t n : nodes) {
+                all.due = std::min(all.due, graph_.nodes[static_cast<size_t>(n)].due);
+                all.awaits = std::max(all.awaits, graph_.nodes[static_cast<size_t>(n)].awaits);
+            }
+            for (int32_t n : nodes) {
+                FusionNode& own = graph_.nodes[static_cast<size_t>(n)];
+                changed = changed || own.due != all.due || own.awaits != all.awaits;
+                own.due = all.due;
+                own.awaits = all.awaits;
             }
         }
     }
