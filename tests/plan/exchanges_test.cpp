@@ -33,8 +33,10 @@ Span touched(const Plan& plan, const std::string& name) {
 
 // With all tensors of these names as outputs.
 Graph program(const std::string& calls, const std::vector<ProgramInput>& inputs,
-              const std::vector<std::string>& outputs) {
-    Graph graph = graph_of(calls, inputs);
+              const std::vector<std::string>& outputs, const Library& operators = library()) {
+    auto made = build_program(std::make_shared<SourceText>("program", calls), operators, inputs);
+    EXPECT_TRUE(made) << (made ? "" : render(made.error()));
+    Graph graph = made ? std::move(*made) : Graph{};
     graph.outputs.clear();
     for (const std::string& name : outputs) {
         const auto found = std::ranges::find_if(graph.tensors, [&](const Tensor& tensor) {
@@ -107,6 +109,27 @@ TEST(Exchanges, ARowThatLeavesDoesNotTurnTheVectors) {
         {"s", "t"});
     const Plan plan = planned(graph, {});
     for (const Buffer& buffer : plan.buffers) EXPECT_NE(buffer.name, "program.r packed") << summary(plan);
+}
+
+// What leaves reads a state's initial value alone, but that is computed with the steps, which read more.
+TEST(Exchanges, AScanIsComputedBehindAllThatItsStepsRead) {
+    const Library operators = library_with(R"(
+states_before:
+  inputs: {a: "float32[$steps, $n]", x: "float32[$n]"}
+  index: "[$n]"
+  outputs: {y: "float32[$steps, $n]", begin: "float32[$n]"}
+  body: |
+    scan t < $steps:
+      h[t] = a[t, @n] * h[t - 1] + 1 from x[@n]
+      y[t, @n] = h[t]
+    begin[@n] = h[-1]
+)");
+    const Graph graph =
+        program("a = matmul(q, w); s, b = states_before(a, x); first = relu(b); y = add(add(s, r), first)",
+                {input("q", {16, 8}), input("w", {8, 24}), input("x", {24}), input("r", {16, 24})}, {"first", "y"},
+                operators);
+    const Plan plan = planned(graph, {{false, {0}}, {true, {3}}});
+    EXPECT_LT(touched(plan, "first").last, touched(plan, "r").first) << print(plan);
 }
 
 }  // namespace
