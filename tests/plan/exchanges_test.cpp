@@ -124,10 +124,9 @@ states_before:
       y[t, @n] = h[t]
     begin[@n] = h[-1]
 )");
-    const Graph graph =
-        program("a = matmul(q, w); s, b = states_before(a, x); first = relu(b); y = add(add(s, r), first)",
-                {input("q", {16, 8}), input("w", {8, 24}), input("x", {24}), input("r", {16, 24})}, {"first", "y"},
-                operators);
+    const Graph graph = program(
+        "a = matmul(q, w); s, b = states_before(a, x); first = relu(b); y = add(add(s, r), first)",
+        {input("q", {16, 8}), input("w", {8, 24}), input("x", {24}), input("r", {16, 24})}, {"first", "y"}, operators);
     const Plan plan = planned(graph, {{false, {0}}, {true, {3}}});
     EXPECT_LT(touched(plan, "first").last, touched(plan, "r").first) << print(plan);
 }
