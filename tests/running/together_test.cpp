@@ -38,7 +38,6 @@ std::vector<sharding::Cut> cuts_by(const Graph& graph, const std::string& name, 
     return cuts;
 }
 
-// Each process's steps one after another, or as one.
 int64_t sent_bytes(const std::vector<RunReport>& reports) {
     int64_t bytes = 0;
     for (const RunReport& report : reports)
@@ -46,6 +45,7 @@ int64_t sent_bytes(const std::vector<RunReport>& reports) {
     return bytes;
 }
 
+// Each process's steps one after another, or as one.
 void expect_whole(const Graph& graph, const std::vector<sharding::Cut>& cuts, int32_t places, bool joins,
                   int64_t bytes) {
     std::vector<PlaceId> readers = {PlaceId(0)};
