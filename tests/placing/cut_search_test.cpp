@@ -51,7 +51,16 @@ public:
         Target device;
         device.operations = power(8, 11);
         device.launch_seconds = power(-7, -5);
-        return alike_processes(device, static_cast<int32_t>(places), power(8, 11), power(-7, -4));
+        System system = alike_processes(device, static_cast<int32_t>(places), power(8, 11), power(-7, -4));
+        if (pick(2) == 0) return system;
+        // Two places, one after the other, are a machine with a faster link.
+        const double faster = power(0, 2);
+        for (Link& link : system.links) {
+            if (system.memory(link.from).process / 2 != system.memory(link.to).process / 2) continue;
+            link.bandwidth *= faster;
+            link.latency /= faster;
+        }
+        return system;
     }
 
     int pick(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
@@ -114,8 +123,7 @@ TEST(CutSearch, EqualsAllCombinations) {
         const auto kinds = kinds_of(graph, *system.devices.front().target);
         const auto table = cut_table(graph, kinds, {mesh, {}}, system, nullptr);
         ASSERT_TRUE(table) << render(table.error());
-        const LinkFigures links = link_figures(system);
-        Layouts layouts(system.devices.size(), links.bandwidth, links.latency, *system.devices.front().target);
+        Layouts layouts(system);
         CutSearch search(graph, *table, layouts, {PlaceId(0)});
         const auto found = search.search({}, {});
         const double least = AllCombinations(graph, *table, layouts).least();
@@ -211,16 +219,36 @@ TEST(CutFront, IsTheSameForOneSeedAndHasNoWayThatAnotherCovers) {
 TEST(CutFiles, AreReadAsTheyAreWritten) {
     const Graph graph = graph_of("y = matmul(x, w); z = relu(y)", {input("x", {8, 8}), input("w", {8, 8})});
     const std::vector<std::vector<std::string>> axes = {{"in_row", ""}, {"", ""}};
-    const std::string text = print_cuts(graph, {2, 2}, axes);
+    const std::vector<std::string> rules = {"split_inner(chunk: 4)", "a \"quoted\" one"};
+    const std::string text = print_cuts(graph, {2, 2}, axes, rules);
     const auto said = read_cuts(std::make_shared<SourceText>("cuts.json", text));
     ASSERT_TRUE(said) << render(said.error());
     EXPECT_EQ(said->mesh, (Mesh{2, 2}));
+    EXPECT_EQ(said->rules, rules);
     ASSERT_EQ(said->cuts.size(), 4u);
     EXPECT_EQ(said->cuts[0].axis, "in_row");
     EXPECT_EQ(said->cuts[1].axis, "");
     const auto cutting = choose_cuts(graph, *said, alike_processes(Target{}, 4, 1e10, 1e-6), {PlaceId(0)});
     ASSERT_TRUE(cutting) << render(cutting.error());
     EXPECT_EQ(cutting->axes, axes);
+}
+
+TEST(CutFiles, AreForOneProgramOfWhateverSizes) {
+    const auto program = [](const std::string& text, int64_t rows) {
+        return graph_of(text, {input("x", {rows, 8}), input("w", {8, 8})});
+    };
+    const Graph graph = program("y = matmul(x, w); z = relu(y)", 8);
+    const auto said =
+        read_cuts(std::make_shared<SourceText>("cuts.json", print_cuts(graph, {2}, {{"in_row"}, {"shape0"}}, {})));
+    ASSERT_TRUE(said) << render(said.error());
+    EXPECT_TRUE(check_program(*said, program("y = matmul(x, w); z = relu(y)", 20)));
+    for (const char* other : {"y = matmul(x, w); z = tanh(y)", "a = relu(x); z = matmul(a, w)",
+                              "y = matmul(x, w); z = relu(y); u = relu(z)", "a = matmul(x, w); z = relu(a)"}) {
+        const auto cutting =
+            choose_cuts(program(other, 8), *said, alike_processes(Target{}, 2, 1e10, 1e-6), {PlaceId(0)});
+        ASSERT_FALSE(cutting) << other;
+        EXPECT_EQ(cutting.error().front().code, "placing.cut_program") << other;
+    }
 }
 
 TEST(CutFiles, WrongOnesAreRefusedWithAPlace) {
@@ -238,6 +266,9 @@ TEST(CutFiles, WrongOnesAreRefusedWithAPlace) {
         {R"({"mesh": [2], "cuts": {"y": ["k", null]}})", "'y'"},
         {R"({"mesh": [2], "cuts": {"y": [1]}})", "'y'"},
         {R"({"mesh": [2], "cuts": {"y": [""]}})", "'y'"},
+        {R"({"mesh": [2], "cuts": {}, "program": 1})", "\"program\""},
+        {R"({"mesh": [2], "cuts": {}, "rules": "r"})", "\"rules\""},
+        {R"({"mesh": [2], "cuts": {}, "rules": [1]})", "\"rules\""},
         {R"({"mesh": [2], "cuts": {"y": ["k"], "y": ["k"]}})", ""},
     };
     for (const auto& [text, what] : texts) {
