@@ -203,7 +203,7 @@ def test_cuts_over_threads_go_along():
     heddle.shard(session, "batch=2")
     assert pickle.loads(whole) is not session
     made, cuts = elsewhere((session, X), "results = things[0].run(['y'], {'x': things[1]})[0], things[0]._cuts")
-    assert np.array_equal(made, X + X) and cuts == (["batch=2"], 0)
+    assert np.array_equal(made, X + X) and cuts == (["batch=2"], 0, {})
 
 
 MODULE = """

@@ -62,13 +62,14 @@ def training():
     return heddle.function(adam, donate=["weights", "means", "squares"])
 
 
-BY_COLUMNS = ["out_col=2"]
+BY_COLUMNS = ["out_col=2", "shape1=2"]  # products, and what is done to each element, such as the optimiser's step
+TRAINED = {"up": normal(48, 64) * np.float32(.1), "down": normal(64, 16) * np.float32(.1)}
 
 
 def trained(step, steps, observe=lambda number: None):
     """Weights and losses after so many steps."""
-    x, kinds = normal(8, 12), np.arange(8) % 6
-    state = [weights(), *({name: np.zeros_like(weight) for name, weight in weights().items()} for _ in range(2))]
+    x, kinds = normal(4, 48), np.arange(4) % 16
+    state = [{name: each(weight) for name, weight in TRAINED.items()} for each in (np.copy, np.zeros_like, np.zeros_like)]
     losses = []
     for number in range(steps):
         *state, value = step(*state, np.float32(number + 1), x, kinds)
@@ -84,8 +85,7 @@ def held_bytes(arrays, place):
 def test_what_is_trained_stays_in_parts():
     whole, expected = trained(training(), 20)
     all_bytes = sum(array.nbytes for tree in whole for array in tree.values())
-    step = heddle.shard(training(), 2)
-    state, losses = trained(step, 20)
+    state, losses = trained(heddle.shard(training(), BY_COLUMNS), 20)
     np.testing.assert_allclose(losses, expected, rtol=1e-4)
     assert held_bytes(state, 0) == held_bytes(state, 1) == all_bytes // 2
     for tree, other in zip(state, whole):
@@ -93,9 +93,9 @@ def test_what_is_trained_stays_in_parts():
             assert array.shape == other[name].shape and array.dtype == np.float32
             np.testing.assert_allclose(array.gather(), other[name], atol=2e-3)
             np.testing.assert_array_equal(np.asarray(array), array.gather())
-    network = heddle.shard(heddle.function(layer._function), 2)  # another program, on the same places
-    np.testing.assert_allclose(network(normal(8, 12), state[0]), layer(normal(8, 12), whole[0]), atol=1e-3)
-    np.testing.assert_allclose(layer(normal(8, 12), state[0]), layer(normal(8, 12), whole[0]), atol=1e-3)  # of one place
+    x = normal(6, 48)
+    for network in (heddle.shard(heddle.function(layer._function), 2), layer):  # of as many places, and of one
+        np.testing.assert_allclose(network(x, state[0]), layer(x, whole[0]), atol=1e-3)
 
 
 def test_where_the_batch_is_cut_all_have_the_weights():
@@ -107,12 +107,12 @@ def test_where_the_batch_is_cut_all_have_the_weights():
 
 def test_what_lies_elsewhere_is_refused():
     state, _ = trained(heddle.shard(training(), 2), 1)
-    with refused("running.spread") as caught:
-        heddle.shard(training(), 4)(*state, np.float32(2), normal(8, 12), np.arange(8) % 6)
+    with refused(*["running.spread"] * 6) as caught:
+        heddle.shard(training(), 4)(*state, np.float32(2), normal(4, 48), np.arange(4))
     assert "2 threads" in str(caught.error) and "gather()" in str(caught.error)
     with refused("runtime.input_shape"):
-        heddle.shard(heddle.function(layer._function), 2).session(normal(8, 12), weights()).run(
-            None, {"x": normal(8, 12), "weights.up": state[0]["down"], "weights.down": state[0]["down"]})
+        heddle.shard(heddle.function(layer._function), 2).session(normal(4, 48), TRAINED).run(
+            None, {"x": normal(4, 48), "weights.up": state[0]["down"], "weights.down": state[0]["down"]})
     with refused("python.option"):
         heddle.shard(training(), 2, keep={"y": "x"})
 
@@ -254,7 +254,7 @@ def test_processes_train_in_parts():
             found = np.load(f"{path}.{rank}.npz")
             np.testing.assert_allclose(found["losses"], expected, rtol=1e-4)
             np.testing.assert_allclose(found["up"], whole[0]["up"], atol=2e-3)
-            assert found["here"] == 3 * weights_bytes // 2  # and of the means and squares
-            assert len(set(found["sent"])) == 1 and found["sent"][0] < weights_bytes // 2, found["sent"]
+            assert found["here"] == 3 * weights_bytes // 2  # with the means and squares
+            assert len(set(found["sent"])) == 1 and found["sent"][0] < whole[0]["up"].nbytes // 2, found["sent"]
         code, text = mpirun("gathers alone", path, TRAINS)
         assert code != 0 and "running.gather" in text, text
