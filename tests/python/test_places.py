@@ -105,6 +105,27 @@ def test_where_the_batch_is_cut_all_have_the_weights():
     np.testing.assert_allclose(state[0]["up"].gather(), whole[0]["up"], atol=2e-3)
 
 
+def test_a_cache_grows_in_parts():
+    real = onnx.TensorProto.FLOAT
+    model = model_of([onnx.helper.make_node("Concat", ["past", "x"], ["present"], axis=1),
+                      onnx.helper.make_node("Softmax", ["present"], ["y"], axis=1)],
+                     [("past", real, [4, "n", 3]), ("x", real, [4, 1, 3])], [("y", real, [4, "m", 3]), ("present", real, [4, "m", 3])])
+
+    def decoded(session):
+        past = np.zeros((4, 0, 3), np.float32)
+        for number in range(3):
+            y, past = session.run(None, {"past": past, "x": normal(4, 1, 3) + np.float32(number)})
+        return y, past
+    y, past = decoded(heddle.InferenceSession(model))
+    own_y, own_past = decoded(heddle.shard(heddle.InferenceSession(model), "outer0=2", keep={"present": "past"}))
+    np.testing.assert_allclose(own_y, y, atol=1e-6)
+    assert [part.shape for _, _, part in own_past.parts] == [(2, 3, 3)] * 2
+    np.testing.assert_array_equal(own_past.gather(), past)
+    for keep, code in (({"nothing": "past"}, "python.unknown_output"), ({"present": "nothing"}, "inference.unknown_input")):
+        with refused(code):
+            heddle.shard(heddle.InferenceSession(model), 2, keep=keep)
+
+
 def test_what_lies_elsewhere_is_refused():
     state, _ = trained(heddle.shard(training(), 2), 1)
     with refused(*["running.spread"] * 6) as caught:
