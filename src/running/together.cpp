@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cache/hash.h"
 #include "running/same_constants.h"
@@ -20,14 +21,22 @@ std::vector<std::shared_ptr<transport::Transport>> ends_in_memory(size_t count, 
     return ends;
 }
 
+// Sizes: texts have names for those that the program leaves open.
+std::string numbers_of(const TensorType& type) { return fmt::format("{}\n", fmt::join(type.extents(), " ")); }
+
 // Of all that processes compute and send, but for the values of constants.
 std::string digest_of(const std::vector<placing::Module>& processes) {
     std::string text;
     for (const placing::Module& module : processes) {
         text += placing::print(module);
-        for (const placing::Function& function : module.functions)
-            for (const placing::Step& step : function.steps)
-                if (step.graph) text += print(*step.graph);
+        for (const placing::Function& function : module.functions) {
+            for (const placing::Value& value : function.values) text += numbers_of(value.type);
+            for (const placing::Step& step : function.steps) {
+                if (!step.graph) continue;
+                text += print(*step.graph);
+                for (const Tensor& tensor : step.graph->tensors) text += numbers_of(tensor.type);
+            }
+        }
     }
     return cache::digest(text);
 }
