@@ -118,7 +118,8 @@ TEST(Scale, EqualsAllPlaces) {
     Far far = compare({64}, {{1}, {2}, {4}, {2, 2}, {2, 4}, {8}, {16}, {4, 4}, {2, 8}}, 1, 3);
     EXPECT_GE(far.equal, far.all * 99 / 100);
     EXPECT_LE(far.bytes, 0.01);
-    EXPECT_LE(far.seconds, 0.15);
+    // How many pieces are put together is reckoned as if all were as large as the largest one.
+    EXPECT_LE(far.seconds, 0.2);
 }
 
 // Places that send more than any receives are reckoned more roughly.
