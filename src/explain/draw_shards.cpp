@@ -46,19 +46,24 @@ struct Stage {
 
 class ShardDrawing {
 public:
-    Picture run(const std::vector<ShardedOperation>& operations) {
+    explicit ShardDrawing(const ShardedGraph& sharded) : graph_(sharded.placed.graph) {
         y_ = page_margin;
-        for (const ShardedOperation& operation : operations) draw(operation);
+        for (OperationId operation : sharded.cut) {
+            whole_ = &sharded.before.operation(operation);
+            sharding_ = &sharded.placed.operations[operation];
+            draw();
+        }
+    }
+
+    Picture take() {
         picture_.width = std::max(width_, 320.0);
         picture_.height = y_;
         return std::move(picture_);
     }
 
 private:
-    void draw(const ShardedOperation& operation) {
-        sharded_ = &operation;
-        const Operation& whole = operation.before.operations[static_cast<size_t>(operation.operation)];
-        text({page_margin, y_ + 4}, fmt::format("{} in {} shards", whole.name, operation.sharding.boxes.size()),
+    void draw() {
+        text({page_margin, y_ + 4}, fmt::format("{} in {} shards", whole_->name, sharding_->boxes.size()),
              {.size = 15, .bold = true});
         y_ += 24;
         legend();
@@ -76,7 +81,7 @@ private:
     }
 
     void legend() {
-        const sharding::Sharding& sharding = sharded_->sharding;
+        const sharding::Sharding& sharding = *sharding_;
         double x = page_margin;
         auto room = [&](const std::string& line) {
             const double wide = 18 + text_width(line, 10) + 24;
@@ -110,15 +115,15 @@ private:
 
     std::vector<Stage> stages() const {
         std::vector<Stage> list;
-        for (const Application& application : sharded_->sharding.applications) {
+        for (const Application& application : sharding_->applications) {
             bool result = application.part == "result";
             list.resize(application.stage + 1);
             Stage& stage = list.back();
             stage.title = result ? "results" : "partial results: " + application.part;
             if (!result) {
-                const auto& combination = sharded_->sharding.combinations[application.stage];
+                const auto& combination = sharding_->combinations[application.stage];
                 stage.combined = fmt::format("combined by {} into {}", combination.combiner,
-                                             sharded_->sharding.graph.tensor(combination.result).name);
+                                             graph_.tensor(combination.result).name);
             }
             for (const Region& region : application.inputs) add(stage.inputs, region, application.shard);
             for (const Region& region : application.outputs) add(stage.outputs, region, application.shard);
@@ -137,8 +142,7 @@ private:
     // The axes that move along each dimension.
     std::vector<std::string> dimension_names(TensorId id) const {
         std::vector<std::string> names(type_of(id).shape.size());
-        const sharding::Sharding& sharding = sharded_->sharding;
-        for (const sharding::Combination& combination : sharding.combinations) {
+        for (const sharding::Combination& combination : sharding_->combinations) {
             bool declared = combination.dimensions.empty();  // then parts are like the result
             if (std::ranges::count(combination.partial, id) > 0 && !declared) return combination.dimensions;
             if (std::ranges::count(combination.partial, id) > 0) id = combination.result;
@@ -146,12 +150,11 @@ private:
                 std::copy(combination.dimensions.begin() + static_cast<std::ptrdiff_t>(combination.axes.size()),
                           combination.dimensions.end(), names.begin());
         }
-        const Operation& operation = sharded_->before.operations[static_cast<size_t>(sharded_->operation)];
         auto name = [&](const std::vector<TensorId>& tensors, auto movements) {
             for (size_t i = 0; i < tensors.size(); ++i) {
                 if (tensors[i] != id) continue;
                 names.assign(names.size(), "");
-                for (const sharding::Axis& axis : sharding.axes) {
+                for (const sharding::Axis& axis : sharding_->axes) {
                     if (i >= (axis.*movements).size()) continue;
                     for (const sharding::Movement& movement : (axis.*movements)[i]) {
                         std::string& own = names[static_cast<size_t>(movement.dimension)];
@@ -161,12 +164,12 @@ private:
                 return;
             }
         };
-        name(operation.outputs, &sharding::Axis::outputs);
-        name(operation.inputs, &sharding::Axis::inputs);
+        name(whole_->outputs, &sharding::Axis::outputs);
+        name(whole_->inputs, &sharding::Axis::inputs);
         return names;
     }
 
-    const TensorType& type_of(TensorId id) const { return sharded_->sharding.graph.tensor(id).type; }
+    const TensorType& type_of(TensorId id) const { return graph_.tensor(id).type; }
 
     // Those that shards differ in, then the longest; across the page the last of the two.
     std::vector<size_t> shown_dimensions(const Panel& panel) const {
@@ -208,7 +211,7 @@ private:
 
     // Draws one tensor; answers its right edge.
     double draw(const Panel& panel, Point corner, double& bottom) {
-        const Tensor& tensor = sharded_->sharding.graph.tensor(panel.tensor);
+        const Tensor& tensor = graph_.tensor(panel.tensor);
         std::vector<int64_t> extents = tensor.type.extents();
         std::vector<size_t> shown = shown_dimensions(panel);
         size_t across = shown.empty() ? 0 : shown.back();
@@ -274,7 +277,9 @@ private:
         if (!rest.empty()) caption(corner.y + height + 36, rest, "#777");
     }
 
-    const ShardedOperation* sharded_ = nullptr;
+    const Graph& graph_;
+    const Operation* whole_ = nullptr;  // what is drawn
+    const sharding::Sharding* sharding_ = nullptr;
     Picture picture_;
     double y_ = 0, width_ = 0, caption_width_ = 0;
     bool shared_ = false;
@@ -282,6 +287,6 @@ private:
 
 }  // namespace
 
-Picture draw_shards(const std::vector<ShardedOperation>& operations) { return ShardDrawing().run(operations); }
+Picture draw_shards(const ShardedGraph& sharded) { return ShardDrawing(sharded).take(); }
 
 }  // namespace heddle::explain

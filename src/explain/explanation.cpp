@@ -116,9 +116,9 @@ Result<Graph> add_shards(const Graph& graph, const ExplanationOptions& options, 
     auto sharded = shard_operations(graph, options.shards, options.one_round);
     if (!sharded) return fail(std::move(sharded.error()));
     json["sharding"] = Json::array();
-    for (const ShardedOperation& operation : *sharded) json["sharding"].push_back(shards_json(operation));
+    for (OperationId operation : sharded->cut) json["sharding"].push_back(shards_json(*sharded, operation));
     if (options.picture) svg = draw_shards(*sharded).text();
-    return std::move(sharded->back().sharding.graph);
+    return std::move(sharded->placed.graph);
 }
 
 // ---- for people

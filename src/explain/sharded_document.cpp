@@ -67,39 +67,50 @@ public:
     explicit ShardedDocument(const Graph& graph) : graph_(graph), made_(graph) { made_.operations.clear(); }
 
     Result<interchange::GraphDocument> run(const std::map<OperationId, Cuts>& cuts) {
+        std::vector<sharding::Cut> staged;      // by operation
+        std::vector<std::vector<Axis>> axes_of;  // too
+        std::map<OperationId, std::vector<heddle::Box>> by_index;
+        size_t applications = 0;
         for (size_t i = 0; i < graph_.operations.size(); ++i) {
+            const Operation& operation = graph_.operations[i];
+            const auto& axes = axes_of.emplace_back(sharding::axes_of(graph_, operation));
+            staged.push_back(sharding::uncut(axes));
             const auto found = cuts.find(OperationId(i));
-            if (found == cuts.end())
-                made_.operations.push_back(graph_.operations[i]);
-            else if (auto added = add_cut(OperationId(i), found->second); !added)
-                return fail(std::move(added.error()));
+            if (found == cuts.end()) continue;
+            auto boxes = sharding::boxes_by(operation, axes, found->second);
+            if (!boxes) return fail(std::move(boxes.error()));
+            applications += boxes->size();
+            if (applications > most_applications)
+                return fail({.code = "sharding.limit",
+                             .summary = "there are too many shards for a document",
+                             .expected = fmt::format("at most {} of all operations", most_applications)});
+            if (is_by_index(operation, axes, found->second))
+                by_index[OperationId(i)] = std::move(*boxes);
+            else
+                staged.back().boxes = std::move(*boxes);
+        }
+        const auto placed = sharding::place(graph_, staged, {sharding::PlaceId(0)});
+        if (!placed) return fail(placed.error());
+        placed_ = &placed->graph;
+        for (size_t i = 0; i < graph_.operations.size(); ++i) {
+            const Operation& operation = graph_.operations[i];
+            if (by_index.contains(OperationId(i)))
+                add_by_index(operation, axes_of[i], by_index[OperationId(i)]);
+            else if (cuts.contains(OperationId(i)))
+                add_stages(operation, placed->operations[OperationId(i)]);
+            else
+                made_.operations.push_back(operation);
         }
         return interchange::to_document(made_, options_);
     }
 
 private:
-    Result<void> add_cut(OperationId id, const Cuts& cuts) {
-        const Operation& operation = graph_.operation(id);
-        const std::vector<Axis> axes = sharding::axes_of(graph_, operation);
-        auto boxes = sharding::boxes_by(operation, axes, cuts);
-        if (!boxes) return fail(std::move(boxes.error()));
-        applications_ += boxes->size();
-        if (applications_ > most_applications)
-            return fail({.code = "sharding.limit",
-                         .summary = "there are too many shards for a document",
-                         .expected = fmt::format("at most {} of all operations", most_applications)});
-        const bool by_index = std::ranges::all_of(axes, [&](const Axis& axis) {
-            return !is_cut(axis, cuts) || (axis.column >= 0 && axis.reductions.empty() && !axis.fold);
-        });
-        if (by_index && operation.output_projections.size() == operation.outputs.size()) {
-            add_by_index(operation, axes, *boxes);
-            return {};
-        }
-        auto sharded = sharding::shard(graph_, id, *boxes);
-        if (!sharded) return fail(std::move(sharded.error()));
-        made_ids_.clear();
-        add_stages(operation, *sharded);
-        return {};
+    // Whether parts of its index say it all.
+    static bool is_by_index(const Operation& operation, const std::vector<Axis>& axes, const Cuts& cuts) {
+        return operation.output_projections.size() == operation.outputs.size() &&
+               std::ranges::all_of(axes, [&](const Axis& axis) {
+                   return !is_cut(axis, cuts) || (axis.column >= 0 && axis.reductions.empty() && !axis.fold);
+               });
     }
 
     static bool is_cut(const Axis& axis, const Cuts& cuts) {
@@ -107,10 +118,10 @@ private:
     }
 
     // Partial results and what they become are behind the tensors that the graph has.
-    TensorId made(const Graph& sharded, TensorId id) {
+    TensorId made(TensorId id) {
         if (static_cast<size_t>(id) < graph_.tensors.size()) return id;
         const auto [found, fresh] = made_ids_.try_emplace(id, no_id);
-        if (fresh) found->second = made_.add_tensor(sharded.tensor(id).name, sharded.tensor(id).type);
+        if (fresh) found->second = made_.add_tensor(placed_->tensor(id).name, placed_->tensor(id).type);
         return found->second;
     }
 
@@ -131,8 +142,8 @@ private:
         made_.operations.push_back(operation);
     }
 
-    std::vector<Region> made(const Graph& sharded, std::vector<Region> regions) {
-        for (Region& region : regions) region.tensor = made(sharded, region.tensor);
+    std::vector<Region> made(std::vector<Region> regions) {
+        for (Region& region : regions) region.tensor = made(region.tensor);
         return regions;
     }
 
@@ -144,22 +155,22 @@ private:
             stages[{application.stage, application.part}].push_back(&application);
         for (const auto& [stage, applications] : stages) {
             for (; combined < std::min(stage.first, sharding.combinations.size()); ++combined)
-                add_combination(operation, sharding, sharding.combinations[combined]);
-            add_stage(operation, sharding.graph, stage.second, applications);
+                add_combination(operation, sharding.combinations[combined]);
+            add_stage(operation, stage.second, applications);
         }
         for (; combined < sharding.combinations.size(); ++combined)
-            add_combination(operation, sharding, sharding.combinations[combined]);
+            add_combination(operation, sharding.combinations[combined]);
     }
 
     // Of an output without dimensions there is no empty box to say that a shard does not write it: the one that does is
     // an operation of its own.
-    void add_stage(const Operation& operation, const Graph& sharded, const std::string& part,
+    void add_stage(const Operation& operation, const std::string& part,
                    const std::vector<const Application*>& applications) {
         const std::string name = part == "result" ? operation.name : fmt::format("{} {}", operation.name, part);
         std::vector<Touched> all;
         for (const Application* application : applications) {
-            Touched own{made(sharded, application->inputs), {}};
-            for (Region& region : made(sharded, application->outputs)) {
+            Touched own{made(application->inputs), {}};
+            for (Region& region : made(application->outputs)) {
                 if (region.box.rank() > 0)
                     own.outputs.push_back(std::move(region));
                 else
@@ -182,17 +193,12 @@ private:
     }
 
     // All of the partial results, and of the result, at once.
-    void add_combination(const Operation& operation, const Sharding& sharding, const Combination& combination) {
+    void add_combination(const Operation& operation, const Combination& combination) {
         std::vector<TensorId> inputs;
-        for (TensorId id : combination.partial) inputs.push_back(made(sharding.graph, id));
-        if (!combination.dimensions.empty()) {  // beside the partial results, what they are rescaled by
-            for (TensorId id : sharding.graph.operation(combination.operation).inputs)
-                if (const TensorId own = made(sharding.graph, id); std::ranges::find(inputs, own) == inputs.end())
-                    inputs.push_back(own);
-        }
+        for (TensorId id : combination.partial) inputs.push_back(made(id));
         OperandBoxes whole;
         for (TensorId id : inputs) whole.inputs.push_back(whole_of(id));
-        const TensorId result = made(sharding.graph, combination.result);
+        const TensorId result = made(combination.result);
         whole.outputs = {whole_of(result)};
         std::vector<OperandBoxes> boxes;
         boxes.push_back(std::move(whole));
@@ -219,8 +225,8 @@ private:
 
     const Graph& graph_;
     Graph made_;
-    std::map<TensorId, TensorId> made_ids_;  // of tensors that the sharding in hand has added
-    size_t applications_ = 0;
+    const Graph* placed_ = nullptr;
+    std::map<TensorId, TensorId> made_ids_;  // of tensors that the placed graph has added
     interchange::DocumentOptions options_;
 };
 

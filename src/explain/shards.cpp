@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <ranges>
 #include <set>
 
 #include <fmt/format.h>
@@ -109,22 +108,26 @@ std::string regions_text(const Json& regions) {
 
 }  // namespace
 
-Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const std::vector<std::string>& texts,
-                                                       bool one_round) {
+Result<ShardedGraph> shard_operations(const Graph& graph, const std::vector<std::string>& texts, bool one_round) {
     const auto cuts = cuts_of(graph, texts);
     if (!cuts) return fail(cuts.error());
-    std::vector<ShardedOperation> result;
-    Graph now = graph;
-    for (const auto& [id, own] : std::views::reverse(*cuts)) {
-        const Operation& operation = now.operation(id);
-        auto boxes = sharding::boxes_by(operation, sharding::axes_of(now, operation), own);
+    ShardedGraph sharded{.before = graph, .placed = {}, .cut = {}};
+    std::vector<sharding::Cut> all;
+    for (size_t o = 0; o < graph.operations.size(); o++) {
+        const auto axes = sharding::axes_of(graph, graph.operations[o]);
+        all.push_back(sharding::uncut(axes));
+        const auto own = cuts->find(OperationId(o));
+        if (own == cuts->end()) continue;
+        auto boxes = sharding::boxes_by(graph.operations[o], axes, own->second);
         if (!boxes) return fail(std::move(boxes.error()));
-        auto sharded = sharding::shard(now, id, *boxes, one_round);
-        if (!sharded) return fail(std::move(sharded.error()));
-        result.push_back({std::move(now), id, std::move(*sharded)});
-        now = result.back().sharding.graph;
+        all.back().boxes = std::move(*boxes);
+        all.back().rescale = one_round;
+        sharded.cut.push_back(own->first);
     }
-    return result;
+    auto placed = sharding::place(graph, all, {sharding::PlaceId(0)}, {}, true);
+    if (!placed) return fail(std::move(placed.error()));
+    sharded.placed = std::move(*placed);
+    return sharded;
 }
 
 namespace {
@@ -171,14 +174,16 @@ bool has_whole_dimension(const Graph& graph, const Operation& operation) {
 }  // namespace
 
 Json point_json(const Graph& graph, const Operation& operation) {
-    const auto position = std::ranges::find(graph.operations, operation.name, &Operation::name);
-    if (!operation.body || position == graph.operations.end() || !has_whole_dimension(graph, operation)) return nullptr;
+    if (!operation.body || !has_whole_dimension(graph, operation)) return nullptr;
     const auto axes = sharding::axes_of(graph, operation);
     const auto boxes = around_the_middle(axes);
     if (!boxes) return nullptr;
-    const auto sharded = sharding::shard(graph, OperationId(position - graph.operations.begin()), boxes->first);
-    if (!sharded) return nullptr;
-    for (const Application& application : sharded->applications) {
+    Graph alone = graph;
+    alone.operations = {operation};
+    alone.inputs = operation.inputs;
+    const auto placed = sharding::place(alone, {{.boxes = boxes->first, .places = {}}}, {}, {}, true);
+    if (!placed) return nullptr;
+    for (const Application& application : placed->operations.front().applications) {
         if (application.index != boxes->second) continue;
         Json index = Json::object(), inputs = Json::array();
         bool says_more = false;
@@ -214,15 +219,15 @@ Json axes_json(const Graph& graph, const Operation& operation) {
     return list;
 }
 
-Json shards_json(const ShardedOperation& sharded) {
-    const sharding::Sharding& sharding = sharded.sharding;
-    const Operation& operation = sharded.before.operations[static_cast<size_t>(sharded.operation)];
-    Json json = {{"operation", operation.name}, {"shards", sharding.boxes.size()}};
+Json shards_json(const ShardedGraph& sharded, OperationId operation) {
+    const sharding::Sharding& sharding = sharded.placed.operations[operation];
+    const Graph& graph = sharded.placed.graph;
+    Json json = {{"operation", sharded.before.operation(operation).name}, {"shards", sharding.boxes.size()}};
     json["applications"] = json["combinations"] = Json::array();
     for (const Application& application : sharding.applications)
-        json["applications"].push_back(application_json(sharding.graph, application, sharding.axes));
+        json["applications"].push_back(application_json(graph, application, sharding.axes));
     for (const sharding::Combination& combination : sharding.combinations)
-        json["combinations"].push_back(combination_json(sharding.graph, combination));
+        json["combinations"].push_back(combination_json(graph, combination));
     return json;
 }
 

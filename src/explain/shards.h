@@ -11,24 +11,23 @@
 
 namespace heddle::explain {
 
-// One sharded operation: its number in the graph it is from, and the parts that were asked for.
-struct ShardedOperation {
-    Graph before;  // the graph that holds it
-    OperationId operation = no_id;
-    sharding::Sharding sharding;
+// A graph, and what became of it at one place.
+struct ShardedGraph {
+    Graph before;
+    sharding::PlacedGraph placed;
+    std::vector<OperationId> cut;  // of the graph before, in order
 };
 
-// Every operation that is cut (followed_cuts.h), from the last to the first: each one's graph is what the one before it
-// left. Codes: those of cuts_of and of sharding.
-Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const std::vector<std::string>& texts,
-                                                       bool one_round);
+// Every operation that is cut (followed_cuts.h). Codes: those of cuts_of and of sharding.
+Result<ShardedGraph> shard_operations(const Graph& graph, const std::vector<std::string>& texts, bool one_round);
 
 // [{name, extent, size, cut, combiners, inputs, outputs, refusal}]
 nlohmann::ordered_json axes_json(const Graph& graph, const Operation& operation);
 // What one point in the middle of the index reads, where a projection has no common affine start for it: {index: {AXIS:
 // COORDINATE}, inputs: [{tensor, start, end}]}, by the boxes that shards have. Null where the projections say it all.
 nlohmann::ordered_json point_json(const Graph& graph, const Operation& operation);
-nlohmann::ordered_json shards_json(const ShardedOperation& sharded);
+// Of one of the operations that are cut.
+nlohmann::ordered_json shards_json(const ShardedGraph& sharded, OperationId operation);
 
 // Two spaces in, a line an axis.
 std::string point_text(const nlohmann::ordered_json& point);
@@ -36,6 +35,6 @@ std::string axes_text(const nlohmann::ordered_json& axes);
 std::string shards_text(const nlohmann::ordered_json& shards);
 
 // Each stage a row: the tensors that its applications touch, with one colour a shard.
-pictures::Picture draw_shards(const std::vector<ShardedOperation>& operations);
+pictures::Picture draw_shards(const ShardedGraph& sharded);
 
 }  // namespace heddle::explain

@@ -74,14 +74,15 @@ Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>&
         }
         boxes = std::move(longer);
     }
-    auto sharded = sharding::shard(own, OperationId(0), boxes);
-    if (!sharded) return fail(std::move(sharded.error()));
-    const Graph& graph = sharded->graph;
+    const auto placed = sharding::place(own, {{.boxes = std::move(boxes), .places = {}}}, {});
+    if (!placed) return fail(placed.error());
+    const Graph& graph = placed->graph;
+    const sharding::Sharding& sharded = placed->operations.front();
     BoxWork made;
     for (const Tensor& tensor : graph.tensors) made.element_bytes.push_back(bytes(tensor.type.dtype));
-    made.stages.resize(sharded->combinations.size() + 1);
+    made.stages.resize(sharded.combinations.size() + 1);
     std::vector<const sharding::Application*> of_stage(made.stages.size());
-    for (const sharding::Application& application : sharded->applications) {
+    for (const sharding::Application& application : sharded.applications) {
         if (!contains(application.index, box)) continue;
         of_stage[application.stage] = &application;
         BoxWork::Stage& stage = made.stages[application.stage];
@@ -92,8 +93,8 @@ Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>&
         add_bytes(stage.makes, made.element_bytes, in, stage.work);
         stage.kernels++;
     }
-    for (size_t c = 0; c < sharded->combinations.size(); c++) {
-        const sharding::Combination& combination = sharded->combinations[c];
+    for (size_t c = 0; c < sharded.combinations.size(); c++) {
+        const sharding::Combination& combination = sharded.combinations[c];
         BoxWork::Combining& own_part = made.combinings.emplace_back();
         own_part.result = combination.result;
         own_part.axes = combination.axes;

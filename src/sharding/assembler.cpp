@@ -83,25 +83,6 @@ OperationId Assembler::add_operation(Operation operation, PlaceId place) {
     return id;
 }
 
-void Assembler::add_as_it_is(Operation operation, PlaceId place) {
-    for (TensorId& input : operation.inputs) input = whole(input, place);
-    for (TensorId output : operation.outputs) taken_.insert(output);
-    if (operation.body) {
-        for (const WrittenBox& written : written_boxes(*operation.body))
-            add_piece(operation.outputs[static_cast<size_t>(written.output)], written.box, place);
-    } else {
-        for (TensorId output : operation.outputs)
-            add_piece(output, Box::whole(graph_.tensor(output).type.shape), place);
-    }
-    graph_.add_operation(std::move(operation));
-    locate(place);
-}
-
-// It lies in the tensor itself.
-void Assembler::add_piece(TensorId tensor, Box box, PlaceId place) {
-    pieces_.add(tensor, {std::move(box), place, tensor, Corner(graph_.tensor(tensor).type.shape.size(), 0)});
-}
-
 OperationId Assembler::add(Work work, PlaceId place) {
     keep_read_inputs(work);  // and no node that nothing uses
     Operation operation{.name = std::move(work.name),
@@ -224,13 +205,8 @@ TensorId Assembler::gathered(TensorId tensor, const Box& box, PlaceId place) {
         return own;
     };
     if (parts.size() == 1 && parts[0].second == box) return brought(parts[0].first, box);
-    // Operations of the program that write parts of one tensor write them there.
-    const bool begun = std::ranges::any_of(
-        parts, [&](const auto& part) { return part.first.own == tensor && part.first.place == place; });
-    const bool all = box == Box::whole(graph_.tensor(tensor).type.shape);
-    const TensorId own = begun && all ? tensor : target_of(tensor, box);
+    const TensorId own = target_of(tensor, box);
     for (const auto& [piece, part] : parts) {
-        if (piece.own == own) continue;
         if (piece.place == place)
             copy(part, {piece.own, piece.origin}, {own, box.start}, place);
         else

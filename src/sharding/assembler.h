@@ -47,7 +47,7 @@ public:
     // Operations are added to `graph`, whose tensors are all there already. Its inputs and constants are at every place;
     // what is an input no more lies as add_input says.
     // `counts_unread`: what regions hold that is not needed, which takes long.
-    explicit Assembler(Graph& graph, bool counts_unread = false);
+    Assembler(Graph& graph, bool counts_unread);
 
     // As it is, with its projections derived; its tensors are the place's own.
     OperationId add(Work work, PlaceId place);
@@ -57,10 +57,6 @@ public:
     // folds.
     Placed add_opaque(const Operation& operation, const std::string& name, const Box& index,
                       const std::vector<Range>& folds, const std::vector<TensorId>& outputs, PlaceId place);
-    // No other operation gets this name.
-    void reserve(const std::string& name) { names_.insert(name); }
-    // An operation of the original graph, on whole tensors. Its name is reserved.
-    void add_as_it_is(Operation operation, PlaceId place);
     // An input of the place, which is this box of an input of the program. All of these come before any operation.
     TensorId add_input(TensorId tensor, const Box& box, PlaceId place);
     // A tensor of the place that holds the box, and nothing but the box.
@@ -102,7 +98,6 @@ private:
     };
 
     OperationId add_operation(Operation operation, PlaceId place);
-    void add_piece(TensorId tensor, Box box, PlaceId place);
     // A tensor of the place that holds the box, and nothing but the box.
     Local local(TensorId tensor, const Box& box, PlaceId place);
     TensorId only(TensorId tensor, const Box& box, PlaceId place);

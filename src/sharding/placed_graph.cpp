@@ -24,12 +24,18 @@ void drop_unread(PlacedGraph& placed) {
     placed.turns.clear();
     placed.of.clear();
     for (Tensor& tensor : graph.tensors) tensor.producer = no_id;
+    std::vector<OperationId> number(operations.size(), no_id);
     for (size_t o = 0; o < operations.size(); o++) {
         if (!kept[o]) continue;
-        graph.add_operation(std::move(operations[o]));
+        number[o] = graph.add_operation(std::move(operations[o]));
         placed.places.push_back(places[o]);
         placed.turns.push_back(turns[o]);
         placed.of.push_back(of[o]);
+    }
+    for (Sharding& sharding : placed.operations) {
+        for (Application& application : sharding.applications) application.operation = number[application.operation];
+        for (Combination& combination : sharding.combinations)
+            if (combination.operation != no_id) combination.operation = number[combination.operation];
     }
     std::erase_if(placed.slices, [&](const auto& slice) { return graph.tensor(slice.first).producer == no_id; });
 }

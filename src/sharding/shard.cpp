@@ -27,7 +27,6 @@ public:
         result_.boxes = cut.boxes;
     }
 
-    // All but the graph.
     Result<Sharding> run() {
         if (auto checked = check(); !checked) return fail(std::move(checked.error()));
         if (operation_.body)
@@ -119,9 +118,13 @@ private:
         return of_.places.empty() ? one : of_.places[box];
     }
 
+    std::string shard_name(const std::string& work, size_t box) const {
+        return full_.size() == 1 ? work : fmt::format("{} shard {}", work, box);
+    }
+
     void replace_opaque() {
         for (size_t box : full_) {
-            std::string name = fmt::format("{} shard {}", operation_.name, box);
+            std::string name = shard_name(operation_.name, box);
             Box index = result_.boxes[box];
             std::vector<Range> folds;
             for (size_t axis = 0; axis < result_.axes.size(); ++axis)
@@ -251,7 +254,7 @@ private:
         for_each_box([&](size_t box, PlaceId place) {
             Box index = projected(box, needed);
             if (!done.emplace(index, place).second) return;
-            Work made = work(fmt::format("{} {} shard {}", operation_.name, part, box));
+            Work made = work(shard_name(fmt::format("{} {}", operation_.name, part), box));
             made.outputs = stacks;
             std::vector<int64_t> position;
             for (size_t axis : reduction.axes) {
@@ -400,7 +403,7 @@ private:
                 needed.insert(axes.begin(), axes.end());
             }
             if (own.empty()) return;
-            Work made = work(fmt::format("{} shard {}", operation_.name, box));
+            Work made = work(shard_name(operation_.name, box));
             made.outputs = targets(box);
             write_results(made.body, box, own);
             add_application(box, place, round, result_part(), projected(box, needed), std::move(made));
@@ -461,32 +464,20 @@ Graph emptied(const Graph& graph) {
     return result;
 }
 
-Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes, bool rescale) {
-    const Cut cut{.boxes = boxes, .places = {}, .rescale = rescale};
-    Graph made = emptied(graph);
-    Assembler assembler(made, true);
-    for (size_t i = 0; i < graph.operations.size(); ++i)
-        if (OperationId(i) != operation) assembler.reserve(graph.operations[i].name);
-    Sharding result;
-    for (size_t i = 0; i < graph.operations.size(); ++i) {
-        if (OperationId(i) != operation) {
-            assembler.add_as_it_is(graph.operations[i], PlaceId(0));
-            continue;
-        }
-        auto sharded = Sharder(assembler, graph.operations[i], cut).run();
-        if (!sharded) return sharded;
-        result = std::move(*sharded);
+Cut uncut(const std::vector<Axis>& axes) {
+    Box all;
+    for (const Axis& axis : axes) {
+        all.start.push_back(0);
+        all.end.push_back(axis.extent.value());
     }
-    for (TensorId& output : made.outputs) output = assembler.whole(output, PlaceId(0));
-    result.graph = std::move(made);
-    return result;
+    return {.boxes = {std::move(all)}, .places = {}};
 }
 
 Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, const std::vector<PlaceId>& readers,
-                          const Spreads& spreads) {
+                          const Spreads& spreads, bool counts_unread) {
     PlacedGraph placed{.graph = emptied(graph)};
     std::erase_if(placed.graph.inputs, [&](TensorId input) { return spreads.inputs.contains(input); });
-    Assembler assembler(placed.graph);
+    Assembler assembler(placed.graph, counts_unread);
     for (TensorId input : graph.inputs) {
         const auto spread = spreads.inputs.find(input);
         if (spread == spreads.inputs.end()) continue;
@@ -502,6 +493,7 @@ Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, cons
             const size_t parts = made.dimensions.empty() ? 0 : made.axes.size();
             for (TensorId t : made.partial) placed.partial[t] = {made.result, name, made.combiner, made.part, parts};
         }
+        placed.operations.push_back(std::move(*sharded));
     }
     assembler.begin(no_id);
     for (PlaceId reader : readers) {

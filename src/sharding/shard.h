@@ -27,7 +27,7 @@ struct Application {
     std::string part;   // "max over k", or "result"
     Box index;          // over the axes; all of those that this work does not depend on
     std::vector<Region> inputs, outputs;
-    OperationId operation = no_id;  // in the sharded graph
+    OperationId operation = no_id;  // in the placed graph; no_id: nobody reads what it makes
 };
 
 // Partial results becoming one.
@@ -44,12 +44,12 @@ struct Combination {
     OperationId operation = no_id;
 };
 
+// What became of one operation.
 struct Sharding {
     std::vector<Axis> axes;
     std::vector<Box> boxes;
     std::vector<Application> applications;
     std::vector<Combination> combinations;
-    Graph graph;  // with the operation replaced; tensors keep their numbers
 };
 
 // Cuts axes into so many parts each, the last of them smaller or empty: ceil(extent / parts) long. The others stay
@@ -59,26 +59,24 @@ struct Sharding {
 Result<std::vector<Box>> boxes_by(const Operation& operation, const std::vector<Axis>& axes,
                                   const std::vector<std::pair<std::string, int64_t>>& parts);
 
-// Boxes over the axes of `axes_of`; each point of the extended index in exactly one. Those without points have no
-// application. Codes: sharding.cover (a box outside, a gap, an overlap), sharding.grid (boxes that are no grid where
-// reductions are cut), sharding.fold (a declared axis and a derived reduction at once), sharding.limit, and those of
-// refusals.
-// `rescale`: a sum of exp(a - m) * b is computed in the same round as its maximum m, by each part's own maximum, and
-// rescaled when it is combined.
-Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes, bool rescale = false);
-
 // How an operation is cut, and where its parts are computed.
 struct Cut {
-    std::vector<Box> boxes;                    // as of `shard`
+    // Over the axes of `axes_of`; each point of the extended index in exactly one. Those without points have no application.
+    std::vector<Box> boxes;
     std::vector<std::vector<PlaceId>> places;  // of each box; several: each of them computes it. Empty: place 0, all
     // Of each box; empty: all in one turn. A place takes turns one after another, and sends what others wait for between them:
     // so that those may begin. (Parts of a batch go through a pipeline of places so.)
     std::vector<int32_t> turns = {};
+    // A sum of exp(a - m) * b is computed in the same round as its maximum m, by each part's own maximum, and rescaled when
+    // it is combined.
     bool rescale = false;
     // So many bytes go over a link while the first of a message is on its way: partial results that are not much larger are
     // sent whole to all that read the result, larger ones in shares.
     double round_bytes = 0;
 };
+
+// All of it in one box.
+Cut uncut(const std::vector<Axis>& axes);
 
 // What one place has made and another reads: a box of a tensor of the program, or of partial results.
 struct Brought {
@@ -106,11 +104,12 @@ struct Spreads {
 };
 
 // A graph whose operations are at places: it means the same, and what an operation reads that another place has made is
-// to be sent there. Its outputs are all that readers get.
+// to be sent there. Its outputs are all that readers get. Tensors of the graph before keep their numbers.
 struct PlacedGraph {
     Graph graph;
     std::vector<PlaceId> places = {};                  // by OperationId
     std::vector<int32_t> turns = {};                   // too
+    std::vector<Sharding> operations = {};             // by OperationId of the graph before
     std::map<TensorId, Assembler::Slice> slices = {};  // boxes of inputs and constants
     std::vector<std::vector<TensorId>> outputs = {};   // by reader: what its graph's outputs are there, but those that stay
     // Parts of inputs and of outputs that stay, in the order of these, then as they lie.
@@ -122,8 +121,10 @@ struct PlacedGraph {
 };
 
 // All operations cut, one Cut each. Inputs and constants are at all places; each of `readers` gets all outputs: but those
-// that `spreads` names. Codes: those of `shard`.
+// that `spreads` names. Without readers all is made. `counts_unread`: what regions hold that is not needed, which takes long.
+// Codes: sharding.cover (a box outside, a gap, an overlap), sharding.grid (boxes that are no grid where reductions are
+// cut), sharding.fold (a declared axis and a derived reduction at once), sharding.limit, and those of refusals (axes.h).
 Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, const std::vector<PlaceId>& readers,
-                          const Spreads& spreads = {});
+                          const Spreads& spreads = {}, bool counts_unread = false);
 
 }  // namespace heddle::sharding

@@ -39,7 +39,7 @@ void expect_whole(const Graph& graph, const std::string& shards) {
     const auto feeds = sharding::random_feeds(graph, random, 2, 3);
     auto made = explain::shard_operations(graph, {shards}, false);
     ASSERT_TRUE(made) << render(made.error());
-    sharding::expect_same_values(graph, feeds, made->back().sharding);
+    sharding::expect_same_values(graph, feeds, {{}, std::move(made->placed.graph)});
 }
 
 TEST(FollowedCuts, WhatReadsAndWhatMakesIsCutAlike) {

@@ -76,7 +76,7 @@ outside:
   reduces: {inner: sum}
 )yaml";
 
-void expect_near(const Graph& graph, const Sharding& sharding, std::mt19937& random) {
+void expect_near(const Graph& graph, const Sharded& sharding, std::mt19937& random) {
     auto sound = verify(sharding.graph);
     ASSERT_TRUE(sound) << render(sound.error()) << print(sharding.graph);
     std::vector<TensorData> feeds = random_feeds(graph, random, 2, 8);
@@ -112,7 +112,7 @@ TEST(ShardFold, AUsersFoldJoinsPartsToTheWhole) {
 
 TEST(ShardFold, PartsAreOfTheOutputsTypeAndReadTheirPart) {
     Graph graph = graph_of(operators, "log_sum_exp", {{f32, {4, 6}}}, {{"axis", StaticValue::of(int64_t{1})}});
-    Sharding sharding = sharded(graph, {{"n", 3}});
+    Sharded sharding = sharded(graph, {{"n", 3}});
     ASSERT_EQ(sharding.applications.size(), 3u);
     for (const Application& application : sharding.applications) {
         auto first = static_cast<int64_t>(application.shard) * 2;
@@ -149,7 +149,7 @@ TEST(ShardFold, BuiltInCombinersAndSeveralAxes) {
     // What is only stored: parts are of the output's own type.
     for (DType dtype : {DType::float16, DType::float8e5m2, DType::uint4}) {
         Graph narrow = graph_of(operators, "product", {{dtype, {3, 8}}, {dtype, {8, 4}}});
-        Sharding sharding = sharded(narrow, {{"inner", 2}});
+        Sharded sharding = sharded(narrow, {{"inner", 2}});
         EXPECT_TRUE(verify(sharding.graph));
         EXPECT_EQ(sharding.graph.tensor(sharding.combinations[0].partial[1]).type.dtype, dtype);
     }
@@ -161,7 +161,7 @@ TEST(ShardFold, AnExternalKernelIsCutAlongItsDeclaredAxis) {
     ASSERT_EQ(axes.size(), 4u);
     EXPECT_EQ(axes[3].name, "inner");
     EXPECT_EQ(axes[3].inputs[0], (std::vector<Movement>{{2, 1, 1}}));
-    Sharding sharding = sharded(graph, {{"row", 2}, {"inner", 3}});
+    Sharded sharding = sharded(graph, {{"row", 2}, {"inner", 3}});
     ASSERT_EQ(sharding.applications.size(), 6u);
     const Application& last = sharding.applications[5];
     EXPECT_EQ(last.inputs[0].box, (Box{{0, 2, 4}, {2, 4, 6}}));

@@ -65,7 +65,7 @@ TEST(ShardScan, StateAxesThatAreReadAtTheirOwnCoordinateAreCut) {
     std::vector<Axis> axes = axes_of(graph, graph.operations[0]);
     auto state = std::ranges::find_if(axes, [](const Axis& axis) { return axis.reductions.size() == 3; });
     ASSERT_NE(state, axes.end());
-    Sharding parts = sharded(graph, {{state->name, 5}});
+    Sharded parts = sharded(graph, {{state->name, 5}});
     for (const Application& application : parts.applications) {
         for (const Region& region : application.inputs) {
             if (region.tensor != graph.inputs[0]) continue;
@@ -118,7 +118,7 @@ TEST(ShardScan, RecurrentLayersAreCutAlongTheBatchAndWhatComesIn) {
 
 TEST(ShardScan, RegionsOfALayerAreThoseOfItsPartOfTheBatch) {
     Graph graph = graph_of(library(), "rnn", {{f32, {5, 4, 3}}, {f32, {1, 6, 3}}, {f32, {1, 6, 6}}});
-    Sharding halves = sharded(graph, {{"batch", 2}});
+    Sharded halves = sharded(graph, {{"batch", 2}});
     ASSERT_EQ(halves.applications.size(), 2u);
     const Application& second = halves.applications[1];
     EXPECT_EQ(second.inputs[0].box, (Box{{0, 2, 0}, {5, 4, 3}}));
@@ -127,7 +127,7 @@ TEST(ShardScan, RegionsOfALayerAreThoseOfItsPartOfTheBatch) {
     EXPECT_EQ(second.outputs[1].box, (Box{{0, 2, 0}, {1, 4, 6}}));
     for (const Region& region : second.inputs) EXPECT_EQ(region.unread, 0);
     // What comes in is a product of its own: partial sums for all steps, then the steps.
-    Sharding inner = sharded(graph, {{"i", 3}});
+    Sharded inner = sharded(graph, {{"i", 3}});
     ASSERT_EQ(inner.combinations.size(), 1u);
     EXPECT_EQ(inner.applications.size(), 4u);
 }

@@ -23,7 +23,7 @@ TensorData random_tensor(DType dtype, std::vector<int64_t> shape, uint32_t seed)
     return data;
 }
 
-void expect_whole(const Graph& graph, const Sharding& sharding, uint32_t seed = 1) {
+void expect_whole(const Graph& graph, const Sharded& sharding, uint32_t seed = 1) {
     std::vector<TensorData> feeds;
     for (TensorId id : graph.inputs) {
         const TensorType& type = graph.tensor(id).type;
@@ -144,7 +144,7 @@ Graph example(const std::string& name, std::vector<std::vector<int64_t>> shapes,
 
 TEST(Shard, Metakernels9ApplicationsHaveTheProjectedRanges) {
     Graph graph = example("product", {{4, 6}, {6, 5}});
-    Sharding rows = sharded(graph, {{"m", 2}});
+    Sharded rows = sharded(graph, {{"m", 2}});
     ASSERT_EQ(rows.applications.size(), 2u);
     EXPECT_EQ(regions(graph, rows.applications[0]), "X[0,0:2,6] W[0,0:6,5] -> y[0,0:2,5]");
     EXPECT_EQ(regions(graph, rows.applications[1]), "X[2,0:4,6] W[0,0:6,5] -> y[2,0:4,5]");
@@ -152,7 +152,7 @@ TEST(Shard, Metakernels9ApplicationsHaveTheProjectedRanges) {
     EXPECT_EQ(text(rows.applications[1].index.end), "4,5,6");
     expect_whole(graph, rows);
     // Uneven, and an empty part at the end: five in four parts are two, two, one and none.
-    Sharding both = sharded(graph, {{"m", 2}, {"n", 4}});
+    Sharded both = sharded(graph, {{"m", 2}, {"n", 4}});
     EXPECT_EQ(both.boxes.size(), 8u);
     ASSERT_EQ(both.applications.size(), 6u);
     EXPECT_EQ(regions(graph, both.applications[5]), "X[2,0:4,6] W[0,4:6,5] -> y[2,4:4,5]");
@@ -175,7 +175,7 @@ outside:
   outputs: {y: {shape: "[$batch, $out]", dtype: "$T", ipf: "[@batch, @out]"}}
 )yaml",
                            "outside", {{f32, {4, 3}}, {f32, {3, 6}}});
-    Sharding sharding = sharded(graph, {{"batch", 2}, {"out", 3}});
+    Sharded sharding = sharded(graph, {{"batch", 2}, {"out", 3}});
     ASSERT_EQ(sharding.applications.size(), 6u);
     EXPECT_EQ(regions(graph, sharding.applications[4]), "X[2,0:4,3] W[0,2:3,4] -> y[2,2:4,4]");
     EXPECT_TRUE(verify(sharding.graph));
@@ -185,7 +185,7 @@ TEST(Shard, Metakernels10LinearIsCutOverBatchOutAndIn) {
     Graph graph = example("linear", {{4, 6}, {6, 5}, {5}});
     expect_whole(graph, sharded(graph, {{"batch", 3}}));
     expect_whole(graph, sharded(graph, {{"out", 2}}));
-    Sharding inner = sharded(graph, {{"inner", 3}});
+    Sharded inner = sharded(graph, {{"inner", 3}});
     ASSERT_EQ(inner.combinations.size(), 1u);
     EXPECT_EQ(inner.combinations[0].combiner, "sum");
     EXPECT_EQ(inner.combinations[0].part, "sum over inner");
@@ -201,7 +201,7 @@ TEST(Shard, Metakernels10LinearIsCutOverBatchOutAndIn) {
     expect_whole(integers, sharded(integers, {{"inner", 4}, {"batch", 4}}));
     // Where the result is the sum and nothing else, the combination writes it.
     Graph product = example("product", {{4, 6}, {6, 5}});
-    Sharding direct = sharded(product, {{"k", 2}});
+    Sharded direct = sharded(product, {{"k", 2}});
     EXPECT_EQ(direct.applications.size(), 2u);
     EXPECT_EQ(direct.combinations[0].result, product.outputs[0]);
     expect_whole(product, direct);
@@ -214,7 +214,7 @@ TEST(Shard, Metakernels10SoftmaxIsOneAxisInTwoRounds) {
     EXPECT_EQ(axes[1].variables.size(), 3u);
     EXPECT_EQ(axes[1].reductions.size(), 2u);
     EXPECT_TRUE(axes[1].passed);
-    Sharding sharding = sharded(graph, {{axes[1].name, 3}});
+    Sharded sharding = sharded(graph, {{axes[1].name, 3}});
     ASSERT_EQ(sharding.applications.size(), 9u);
     for (const Application& application : sharding.applications) {
         // No shard reads another's part of x.
@@ -246,7 +246,7 @@ TEST(Shard, Metakernels10OfEqualValuesTheFirstWinsHoweverTheAxesAreCut) {
     x.set_real(3, 5);  // (0, 3)
     x.set_real(4, 5);  // (1, 0): in the first part of w, but later
     for (const char* axis : {"h", "w"}) {
-        Sharding sharding = sharded(graph, {{axis, 2}});
+        Sharded sharding = sharded(graph, {{axis, 2}});
         expect_same_values(graph, {x}, sharding);
         auto values = evaluate_graph(sharding.graph, {x}, Precision::body);
         ASSERT_TRUE(values);
@@ -282,16 +282,16 @@ TEST(Shard, ReductionsOfReductions) {
         SCOPED_TRACE(axis);
         expect_whole(attention, sharded(attention, {{axis, 2}}));
     }
-    Sharding all = sharded(attention, {{"i", 2}, {"e", 2}, {"j", 3}, {"d", 2}});
+    Sharded all = sharded(attention, {{"i", 2}, {"e", 2}, {"j", 3}, {"d", 2}});
     expect_whole(attention, all);
     // The maximum does not depend on e: it is computed once for both parts of it.
-    Sharding some = sharded(attention, {{"e", 2}, {"j", 3}});
+    Sharded some = sharded(attention, {{"e", 2}, {"j", 3}});
     EXPECT_EQ(std::ranges::count(some.applications, "max over j", &Application::part), 3);
     EXPECT_EQ(std::ranges::count(some.applications, "sum over j", &Application::part), 3 + 6);
 
     Graph variance = example("variance", {{3, 8}});
     ASSERT_EQ(axes_of(variance, variance.operations[0]).size(), 2u);
-    Sharding columns = sharded(variance, {{"n", 3}});
+    Sharded columns = sharded(variance, {{"n", 3}});
     EXPECT_EQ(columns.combinations.size(), 2u);
     expect_whole(variance, columns);
 
@@ -301,7 +301,7 @@ TEST(Shard, ReductionsOfReductions) {
 
 TEST(Shard, Metakernels10SoftmaxInOneRoundRescalesWhenCombining) {
     Graph graph = example("softmax", {{3, 10}});
-    Sharding sharding = sharded(graph, {{"j", 3}}, OperationId(0), true);
+    Sharded sharding = sharded(graph, {{"j", 3}}, OperationId(0), true);
     for (const Application& application : sharding.applications)
         EXPECT_EQ(application.round, application.part == "result" ? 1 : 0);
     // A part of the sum needs its part of x, and nothing of the others' maxima.
@@ -318,7 +318,7 @@ TEST(Shard, Metakernels10SoftmaxInOneRoundRescalesWhenCombining) {
     expect_same_values(graph, {x}, sharding);
 
     Graph attention = example("attention", {{4, 3}, {6, 3}, {6, 5}});
-    Sharding online = sharded(attention, {{"j", 3}, {"e", 2}}, OperationId(0), true);
+    Sharded online = sharded(attention, {{"j", 3}, {"e", 2}}, OperationId(0), true);
     EXPECT_EQ(online.applications.back().round, 1);
     expect_whole(attention, online);
     // With a maximum that is clamped from below, and a local array of scores.
@@ -326,13 +326,13 @@ TEST(Shard, Metakernels10SoftmaxInOneRoundRescalesWhenCombining) {
                              {{f32, {1, 2, 3, 4}}, {f32, {1, 2, 6, 4}}, {f32, {1, 2, 6, 5}}});
     for (const Axis& axis : axes_of(library, library.operations[0])) {
         if (axis.reductions.size() != 3) continue;
-        Sharding flash = sharded(library, {{axis.name, 3}}, OperationId(0), true);
+        Sharded flash = sharded(library, {{axis.name, 3}}, OperationId(0), true);
         EXPECT_EQ(flash.applications.back().round, 1);
         expect_whole(library, flash);
     }
     // A variance is no such sum: two rounds.
     Graph variance = example("variance", {{3, 8}});
-    Sharding two = sharded(variance, {{"n", 3}}, OperationId(0), true);
+    Sharded two = sharded(variance, {{"n", 3}}, OperationId(0), true);
     EXPECT_EQ(two.applications.back().round, 2);
     expect_whole(variance, two);
 }
@@ -343,7 +343,7 @@ TEST(Shard, ALocalArrayGoesWithTheAxisThatReadsIt) {
     std::vector<Axis> axes = axes_of(graph, graph.operations[0]);
     auto keys = std::ranges::find_if(axes, [](const Axis& axis) { return axis.reductions.size() == 3; });
     ASSERT_NE(keys, axes.end());
-    Sharding sharding = sharded(graph, {{keys->name, 3}});
+    Sharded sharding = sharded(graph, {{keys->name, 3}});
     // No shard reads another's keys or values.
     for (const Application& application : sharding.applications) {
         for (const Region& region : application.inputs) {
@@ -399,7 +399,7 @@ TEST(Shard, Metakernels11HalosOfAConvolution) {
     EXPECT_EQ(oh->inputs[0][0], (Movement{2, 1, 3}));
     EXPECT_EQ(oh->inputs[0][0].halo(), 2);
     EXPECT_TRUE(oh->inputs[1].empty());
-    Sharding halves = sharded(plain, {{"oh", 2}});
+    Sharded halves = sharded(plain, {{"oh", 2}});
     // Of x with a margin of one at each end; what lies outside is never read.
     EXPECT_EQ(regions(plain, halves.applications[0]), "x[0,0,0:2,3,6] w[0,0,0:4,3,3] -> y[0,0,0:2,4,5]");
     EXPECT_EQ(regions(plain, halves.applications[1]), "x[0,0,4:2,3,10] w[0,0,0:4,3,3] -> y[0,0,5:2,4,10]");
@@ -408,7 +408,7 @@ TEST(Shard, Metakernels11HalosOfAConvolution) {
 
     // Stride three, window of three spread over five: of every box of 3 n + 2 columns the gaps between are not read.
     Graph strided = conv(4, 1, 0, 19);
-    Sharding parts = sharded(strided, {{"oh", 2}});
+    Sharded parts = sharded(strided, {{"oh", 2}});
     EXPECT_EQ(regions(strided, parts.applications[0]), "x[0,0,0:2,3,11] w[0,0,0:4,3,3] -> y[0,0,0:2,4,3]");
     EXPECT_EQ(parts.applications[0].inputs[0].unread, 2 * 3 * 2);  // columns 3 and 7
     EXPECT_EQ(parts.applications[0].inputs[1].unread, 0);
@@ -416,7 +416,7 @@ TEST(Shard, Metakernels11HalosOfAConvolution) {
     expect_whole(strided, sharded(strided, {{"oh", 2}, {"k", 2}, {"c", 3}}));
 
     Graph dilated = conv(1, 4, 2, 12);
-    Sharding one = sharded(dilated, {{"oh", 8}});
+    Sharded one = sharded(dilated, {{"oh", 8}});
     EXPECT_EQ(regions(dilated, one.applications[3]), "x[0,0,1:2,3,10] w[0,0,0:4,3,3] -> y[0,0,3:2,4,4]");
     EXPECT_EQ(one.applications[3].inputs[0].unread, 2 * 3 * 6);
     expect_whole(dilated, one);

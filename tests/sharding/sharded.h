@@ -43,7 +43,23 @@ inline std::vector<TensorData> random_feeds(const Graph& graph, std::mt19937& ra
     return feeds;
 }
 
-inline void expect_same_values(const Graph& graph, const std::vector<TensorData>& feeds, const Sharding& sharding) {
+// One operation cut, all at one place.
+struct Sharded : Sharding {
+    Graph graph;
+};
+
+inline Result<Sharded> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes,
+                             bool rescale = false) {
+    std::vector<Cut> cuts;
+    for (const Operation& of : graph.operations) cuts.push_back(uncut(axes_of(graph, of)));
+    cuts[operation].boxes = boxes;
+    cuts[operation].rescale = rescale;
+    auto placed = place(graph, cuts, {PlaceId(0)}, {}, true);
+    if (!placed) return fail(std::move(placed.error()));
+    return Sharded{std::move(placed->operations[operation]), std::move(placed->graph)};
+}
+
+inline void expect_same_values(const Graph& graph, const std::vector<TensorData>& feeds, const Sharded& sharding) {
     auto sound = verify(sharding.graph);
     ASSERT_TRUE(sound) << render(sound.error()) << print(sharding.graph);
     auto whole = evaluate_graph(graph, feeds, Precision::body);
@@ -101,7 +117,7 @@ inline const Axis* axis_named(const std::vector<Axis>& axes, const std::string& 
     return nullptr;
 }
 
-inline Sharding sharded(const Graph& graph, const std::vector<std::pair<std::string, int64_t>>& parts,
+inline Sharded sharded(const Graph& graph, const std::vector<std::pair<std::string, int64_t>>& parts,
                         OperationId operation = OperationId(0), bool rescale = false) {
     const Operation& of = graph.operations[static_cast<size_t>(operation)];
     auto boxes = boxes_by(of, axes_of(graph, of), parts);
@@ -109,7 +125,7 @@ inline Sharding sharded(const Graph& graph, const std::vector<std::pair<std::str
     if (!boxes) return {};
     auto result = shard(graph, operation, *boxes, rescale);
     EXPECT_TRUE(result) << (result ? "" : render(result.error()));
-    return result ? std::move(*result) : Sharding();
+    return result ? std::move(*result) : Sharded();
 }
 
 // Every axis that can be cut, alone and with the others. Gives those that cannot.
