@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "explain/followed_cuts.h"
+#include "explain/shards.h"
 #include "interchange/to_document.h"
 #include "sharding/shard.h"
 
@@ -66,38 +66,32 @@ class ShardedDocument {
 public:
     explicit ShardedDocument(const Graph& graph) : graph_(graph), made_(graph) { made_.operations.clear(); }
 
-    Result<interchange::GraphDocument> run(const std::map<OperationId, Cuts>& cuts) {
-        std::vector<sharding::Cut> staged;      // by operation
-        std::vector<std::vector<Axis>> axes_of;  // too
+    Result<interchange::GraphDocument> run(std::vector<sharding::Cut> cuts) {
         std::map<OperationId, std::vector<heddle::Box>> by_index;
         size_t applications = 0;
         for (size_t i = 0; i < graph_.operations.size(); ++i) {
-            const Operation& operation = graph_.operations[i];
-            const auto& axes = axes_of.emplace_back(sharding::axes_of(graph_, operation));
-            staged.push_back(sharding::uncut(axes));
-            const auto found = cuts.find(OperationId(i));
-            if (found == cuts.end()) continue;
-            auto boxes = sharding::boxes_by(operation, axes, found->second);
-            if (!boxes) return fail(std::move(boxes.error()));
-            applications += boxes->size();
-            if (applications > most_applications)
-                return fail({.code = "sharding.limit",
-                             .summary = "there are too many shards for a document",
-                             .expected = fmt::format("at most {} of all operations", most_applications)});
-            if (is_by_index(operation, axes, found->second))
-                by_index[OperationId(i)] = std::move(*boxes);
-            else
-                staged.back().boxes = std::move(*boxes);
+            axes_.push_back(sharding::axes_of(graph_, graph_.operations[i]));
+            const size_t boxes = cuts[i].boxes.size();
+            if (boxes == 1) continue;
+            applications += boxes;
+            if (is_by_index(graph_.operations[i], axes_.back(), cuts[i].boxes)) {
+                by_index[OperationId(i)] = std::move(cuts[i].boxes);
+                cuts[i] = sharding::uncut(axes_.back());
+            }
         }
-        const auto placed = sharding::place(graph_, staged, {sharding::PlaceId(0)});
+        if (applications > most_applications)
+            return fail({.code = "sharding.limit",
+                         .summary = "there are too many shards for a document",
+                         .expected = fmt::format("at most {} of all operations", most_applications)});
+        const auto placed = sharding::place(graph_, cuts, {sharding::PlaceId(0)});
         if (!placed) return fail(placed.error());
         placed_ = &placed->graph;
         for (size_t i = 0; i < graph_.operations.size(); ++i) {
             const Operation& operation = graph_.operations[i];
             if (by_index.contains(OperationId(i)))
-                add_by_index(operation, axes_of[i], by_index[OperationId(i)]);
-            else if (cuts.contains(OperationId(i)))
-                add_stages(operation, placed->operations[OperationId(i)]);
+                add_by_index(operation, axes_[i], by_index[OperationId(i)]);
+            else if (cuts[i].boxes.size() > 1)
+                add_stages(operation, placed->operations[i]);
             else
                 made_.operations.push_back(operation);
         }
@@ -106,15 +100,15 @@ public:
 
 private:
     // Whether parts of its index say it all.
-    static bool is_by_index(const Operation& operation, const std::vector<Axis>& axes, const Cuts& cuts) {
-        return operation.output_projections.size() == operation.outputs.size() &&
-               std::ranges::all_of(axes, [&](const Axis& axis) {
-                   return !is_cut(axis, cuts) || (axis.column >= 0 && axis.reductions.empty() && !axis.fold);
-               });
-    }
-
-    static bool is_cut(const Axis& axis, const Cuts& cuts) {
-        return std::ranges::any_of(cuts, [&](const auto& cut) { return cut.first == axis.name && cut.second > 1; });
+    static bool is_by_index(const Operation& operation, const std::vector<Axis>& axes,
+                            const std::vector<heddle::Box>& boxes) {
+        if (operation.output_projections.size() != operation.outputs.size()) return false;
+        for (size_t a = 0; a < axes.size(); ++a) {
+            const bool is_cut = std::ranges::any_of(
+                boxes, [&](const heddle::Box& box) { return box.end[a] - box.start[a] != axes[a].extent.value(); });
+            if (is_cut && (axes[a].column < 0 || !axes[a].reductions.empty() || axes[a].fold)) return false;
+        }
+        return true;
     }
 
     // Partial results and what they become are behind the tensors that the graph has.
@@ -225,6 +219,7 @@ private:
 
     const Graph& graph_;
     Graph made_;
+    std::vector<std::vector<Axis>> axes_;  // by operation
     const Graph* placed_ = nullptr;
     std::map<TensorId, TensorId> made_ids_;  // of tensors that the placed graph has added
     interchange::DocumentOptions options_;
@@ -233,9 +228,9 @@ private:
 }  // namespace
 
 Result<interchange::GraphDocument> sharded_document(const Graph& graph, const std::vector<std::string>& texts) {
-    const auto cuts = cuts_of(graph, texts);
-    if (!cuts) return fail(cuts.error());
-    return ShardedDocument(graph).run(*cuts);
+    auto cuts = cuts_of(graph, texts);
+    if (!cuts) return fail(std::move(cuts.error()));
+    return ShardedDocument(graph).run(std::move(*cuts));
 }
 
 }  // namespace heddle::explain

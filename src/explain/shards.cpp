@@ -8,7 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "explain/followed_cuts.h"
+#include "placing/choose_cuts.h"
+#include "placing/parts.h"
 
 namespace heddle::explain {
 namespace {
@@ -108,23 +109,42 @@ std::string regions_text(const Json& regions) {
 
 }  // namespace
 
-Result<ShardedGraph> shard_operations(const Graph& graph, const std::vector<std::string>& texts, bool one_round) {
-    const auto cuts = cuts_of(graph, texts);
-    if (!cuts) return fail(cuts.error());
-    ShardedGraph sharded{.before = graph, .placed = {}, .cut = {}};
-    std::vector<sharding::Cut> all;
-    for (size_t o = 0; o < graph.operations.size(); o++) {
-        const auto axes = sharding::axes_of(graph, graph.operations[o]);
-        all.push_back(sharding::uncut(axes));
-        const auto own = cuts->find(OperationId(o));
-        if (own == cuts->end()) continue;
-        auto boxes = sharding::boxes_by(graph.operations[o], axes, own->second);
-        if (!boxes) return fail(std::move(boxes.error()));
-        all.back().boxes = std::move(*boxes);
-        all.back().rescale = one_round;
-        sharded.cut.push_back(own->first);
+Result<std::vector<sharding::Cut>> cuts_of(const Graph& graph, const std::vector<std::string>& texts) {
+    const auto said = placing::parse_cuts(texts);
+    if (!said) return fail(said.error());
+    if (graph.operations.empty())
+        return fail({.code = "cli.shard",
+                     .summary = "there is no operation to cut",
+                     .reason = "the results are known from what is given",
+                     .remedy = "give types instead of values"});
+    int64_t places = 1;
+    for (int64_t count : said->mesh) {
+        if (count <= static_cast<int64_t>(sharding::most_shards) / places) {
+            places *= count;
+            continue;
+        }
+        return fail({.code = "sharding.limit",
+                     .summary = "there are too many shards",
+                     .expected = fmt::format("at most {}", sharding::most_shards),
+                     .found = fmt::format("a mesh of {}", fmt::join(said->mesh, " x "))});
     }
-    auto placed = sharding::place(graph, all, {sharding::PlaceId(0)}, {}, true);
+    const auto system = placing::system_on_paper(static_cast<int32_t>(places));
+    if (!system) return fail(system.error());
+    auto cutting = placing::choose_cuts(graph, *said, *system, {sharding::PlaceId(0)});
+    if (!cutting) return fail(std::move(cutting.error()));
+    for (sharding::Cut& cut : cutting->cuts) cut.places.clear();
+    return std::move(cutting->cuts);
+}
+
+Result<ShardedGraph> shard_operations(const Graph& graph, const std::vector<std::string>& texts, bool one_round) {
+    auto cuts = cuts_of(graph, texts);
+    if (!cuts) return fail(std::move(cuts.error()));
+    ShardedGraph sharded{.before = graph, .placed = {}, .cut = {}};
+    for (size_t o = 0; o < cuts->size(); o++) {
+        (*cuts)[o].rescale = one_round;
+        if ((*cuts)[o].boxes.size() > 1) sharded.cut.push_back(OperationId(o));
+    }
+    auto placed = sharding::place(graph, *cuts, {sharding::PlaceId(0)}, {}, true);
     if (!placed) return fail(std::move(placed.error()));
     sharded.placed = std::move(*placed);
     return sharded;

@@ -18,7 +18,12 @@ struct ShardedGraph {
     std::vector<OperationId> cut;  // of the graph before, in order
 };
 
-// Every operation that is cut (followed_cuts.h). Codes: those of cuts_of and of sharding.
+// How `heddle run` would cut a graph by these texts of `--shard`, all at one place: what is said holds, the rest is chosen by
+// costs (placing/choose_cuts.h), as on processors that nothing is known of. Codes: cli.shard (there is no operation to
+// cut), sharding.limit (more than sharding::most_shards places), those of parse_cuts and choose_cuts.
+Result<std::vector<sharding::Cut>> cuts_of(const Graph& graph, const std::vector<std::string>& texts);
+
+// Codes: those of cuts_of and of sharding::place.
 Result<ShardedGraph> shard_operations(const Graph& graph, const std::vector<std::string>& texts, bool one_round);
 
 // [{name, extent, size, cut, combiners, inputs, outputs, refusal}]

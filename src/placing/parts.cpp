@@ -37,6 +37,23 @@ Result<System> system_of_processes(const Target& cpu, int32_t processes) {
     return system_of_processes(*places, places->size());
 }
 
+Result<System> system_on_paper(int32_t processes) {
+    const auto cluster = as_processes(Target{}, processes);
+    if (!cluster) return fail(cluster.error());
+    System system{.name = cluster->name};
+    for (int32_t p = 0; p < processes; p++) {
+        system.devices.push_back({.name = std::to_string(p),
+                                  .target = cluster->machines.front().target,
+                                  .memories = {MemoryId(p)},
+                                  .process = p});
+        system.memories.push_back({.machine = "", .device = std::to_string(p), .kind = "cpu", .scope = "global"});
+    }
+    for (const auto& link : cluster->links)
+        system.links.push_back({MemoryId(0), MemoryId(1), link.bandwidth, link.latency});
+    system.host = DeviceId(0);
+    return system;
+}
+
 Placement placement_of(const sharding::PlacedGraph& parts, const System& system,
                        const std::vector<sharding::PlaceId>& readers) {
     const Graph& graph = parts.graph;

@@ -11,6 +11,8 @@ namespace heddle::placing {
 System system_of_processes(const Places& places, size_t count);
 // So many processes of one machine (target/processes.h). Codes: those of as_processes.
 Result<System> system_of_processes(const Target& cpu, int32_t processes);
+// The same of a processor that nothing is known of, for programs that are shown and not run: one link stands for all.
+Result<System> system_on_paper(int32_t processes);
 
 // Place p is the system's device number p. Each is a caller that gives all inputs; those of `readers` get all outputs, as
 // `parts` has them. Copies are those that the operations' reads ask for.
