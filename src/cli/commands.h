@@ -81,7 +81,7 @@ struct ExplainOptions {
     bool gradient = false;               // of the operator: its adjoint bodies; the parts below are of these then
     std::string equations;  // a pass, behind which they are shown too; "true": none; empty: no equations
     bool schedule = false, source = false;
-    std::vector<std::string> shards;  // "m=2,k=3": axes and parts
+    std::vector<std::string> shards;  // "m=2,y.k=3": as of ShardOptions
     bool one_round = false;           // maxima and sums of exponentials together
     std::string svg;                  // where to draw them, or the operator
     std::string target;               // a file of a target; empty: this machine
@@ -119,7 +119,7 @@ struct GraphOptions {
     std::vector<std::string> input_types;  // of `call`: NAME=TYPE
     std::vector<std::string> bindings, rules;
     std::vector<std::string> inputs;  // NAME=FILE: values that shapes and branches of a model depend on
-    std::vector<std::string> shards;  // "m=2,k=3": the document and the picture are of the sharded graph
+    std::vector<std::string> shards;  // "m=2,y.k=3": the document and the picture are of the sharded graph
     bool validate = false, fused = false, profile = false, unfold = false;
     int threads = 0;  // of --profile; 0: all cores
     CacheOptions cache;

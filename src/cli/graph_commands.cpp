@@ -31,8 +31,8 @@ Command add_graph(CLI::App& app) {
     command->add_option("--svg", options->svg, "Where to write the picture")->type_name("FILE");
     command
         ->add_option("--shard", options->shards,
-                     "Cut axes into parts, as heddle explain does: the document and the picture show the applications")
-        ->type_name("AXIS=N,...")
+                     "Cut it as heddle run does: the document and the picture show the applications")
+        ->type_name("[OP.]AXIS=N[,...]|N|FILE.json")
         ->allow_extra_args(false);
     add_common(*command, options->common);
     add_bindings(*command, options->bindings);

@@ -48,8 +48,8 @@ Command add_explain(CLI::App& app) {
     add_system(*command, options->system, options->place);
     auto* shards = command
                        ->add_option("--shard", options->shards,
-                                    "Cut axes into parts: the work of each, what it touches, how it is combined")
-                       ->type_name("AXIS=N,...")
+                                    "Cut it as heddle run does: the work of each part, what it touches, how it is combined")
+                       ->type_name("[OP.]AXIS=N[,...]|N|FILE.json")
                        ->allow_extra_args(false);
     command
         ->add_flag("--one-round", options->one_round,

@@ -319,7 +319,7 @@ Result<InputArgument> parse_input_type(const std::string& text, std::map<std::st
     return input;
 }
 
-Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts, const char* option) {
+Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts) {
     std::map<std::string, int64_t> bindings;
     for (const std::string& text : texts) {
         for (size_t begin = 0; begin <= text.size();) {
@@ -335,7 +335,7 @@ Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::str
             }
             if (!number) {
                 return fail({.code = "cli.binding",
-                             .summary = fmt::format("{} does not understand '{}'", option, part),
+                             .summary = fmt::format("--bind does not understand '{}'", part),
                              .expected = "NAME=NUMBER, separated by commas"});
             }
             bindings[part.substr(0, equals)] = value;

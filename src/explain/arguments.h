@@ -37,8 +37,7 @@ struct OperatorArguments {
 Result<OperatorArguments> parse_operator_arguments(const Template& metakernel, const std::vector<std::string>& texts);
 
 // "batch=4,seq=128", several times. Code cli.binding.
-Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts,
-                                                      const char* option = "--bind");
+Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts);
 
 // NAME=TYPE without an operator: `dimensions` are those named so far. Codes as above.
 Result<InputArgument> parse_input_type(const std::string& text, std::map<std::string, int64_t>& dimensions);

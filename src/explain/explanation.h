@@ -22,7 +22,7 @@ struct ExplanationOptions {
     std::string pass = {};  // equations: of passes.h, behind which the system is shown too, or "all"
     std::vector<equations::StoringChoice> storing = {};  // against what costs say
     bool schedule = false, source = false;
-    std::vector<std::string> shards;                 // "m=2,k=3": axes and parts
+    std::vector<std::string> shards;                 // "m=2,y.k=3" (placing::parse_cuts)
     bool one_round = false;                          // maxima and sums of exponentials together
     bool picture = false;                            // of the shards, or the operator
     std::shared_ptr<const Target> system = nullptr;  // where to place it; null: nowhere

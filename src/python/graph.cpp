@@ -245,7 +245,7 @@ public:
     }
 
 private:
-    // `shards`: "m=2,k=3", of which the operations are cut.
+    // `shards`: "m=2,y.k=3" (placing::parse_cuts).
     interchange::GraphDocument document(const std::vector<std::string>& shards) const {
         if (shards.empty()) return builder_.document();
         return value_or_raise(explain::sharded_document(builder_.graph(), shards));

@@ -206,43 +206,41 @@ TEST_F(Metakernels10, LinearIsShardedOverBatchOutAndIn) {
         return all;
     };
     auto input = [](const Json& application, size_t i) { return application["inputs"][i].dump(); };
+    auto of = [](const Json& sharding, const char* name) {
+        for (const Json& operation : sharding)
+            if (operation["operation"] == name) return operation;
+        ADD_FAILURE() << name << " is not cut";
+        return Json();
+    };
     // The bias is added in the product's parts.
     Json both = json(with("row0=2"))["sharding"];
-    ASSERT_EQ(both.size(), 2u);
-    EXPECT_EQ(both[0]["operation"], "y");
-    ASSERT_EQ(both[0]["applications"].size(), 2u);
-    EXPECT_EQ(input(both[0]["applications"][1], 0), R"({"end":[4,5],"start":[2,0],"tensor":"linear.z","unread":0})");
-    EXPECT_EQ(input(both[0]["applications"][1], 1), R"({"end":[5],"start":[0],"tensor":"b","unread":0})");
-    Json batch = both[1];
-    EXPECT_EQ(batch["operation"], "linear.z");
+    const Json sum = of(both, "y"), batch = of(both, "linear.z");
+    ASSERT_EQ(sum["applications"].size(), 2u);
+    EXPECT_EQ(input(sum["applications"][1], 0), R"({"end":[4,5],"start":[2,0],"tensor":"linear.z","unread":0})");
+    EXPECT_EQ(input(sum["applications"][1], 1), R"({"end":[5],"start":[0],"tensor":"b","unread":0})");
     ASSERT_EQ(batch["applications"].size(), 2u);
     EXPECT_TRUE(batch["combinations"].empty());
     EXPECT_EQ(input(batch["applications"][1], 0), R"({"end":[4,6],"start":[2,0],"tensor":"x","unread":0})");
     EXPECT_EQ(input(batch["applications"][1], 1), R"({"end":[6,5],"start":[0,0],"tensor":"A","unread":0})");
     both = json(with("col0=5"))["sharding"];
-    ASSERT_EQ(both.size(), 2u);
-    EXPECT_EQ(input(both[0]["applications"][3], 1), R"({"end":[4],"start":[3],"tensor":"b","unread":0})");
-    Json out = both[1];
+    EXPECT_EQ(input(of(both, "y")["applications"][3], 1), R"({"end":[4],"start":[3],"tensor":"b","unread":0})");
+    const Json out = of(both, "linear.z");
     ASSERT_EQ(out["applications"].size(), 5u);
     EXPECT_EQ(input(out["applications"][3], 1), R"({"end":[6,4],"start":[0,3],"tensor":"A","unread":0})");
     // Partial products and a sum that combines them.
-    both = json(with("k=3"))["sharding"];
-    ASSERT_EQ(both.size(), 1u);  // the addition has no part of the sum
-    Json in = both[0];
+    const Json in = of(json(with("linear.z.k=3"))["sharding"], "linear.z");
     ASSERT_EQ(in["applications"].size(), 3u);
     EXPECT_EQ(input(in["applications"][2], 0), R"({"end":[4,6],"start":[0,4],"tensor":"x","unread":0})");
     EXPECT_EQ(input(in["applications"][2], 1), R"({"end":[6,5],"start":[4,0],"tensor":"A","unread":0})");
     ASSERT_EQ(in["combinations"].size(), 1u);
     EXPECT_EQ(in["combinations"][0]["reducer"], "sum");
     EXPECT_EQ(in["combinations"][0]["result"], "linear.z");
-    // What reads is cut as what makes; and what makes, as what reads.
+    // Of two dimensions each operation has its axes; turns are shards, too.
     both = json(with("col0=5,k=2"))["sharding"];
-    ASSERT_EQ(both.size(), 2u);
-    EXPECT_EQ(both[0]["applications"].size(), 5u);
-    EXPECT_EQ(both[1]["applications"].size(), 10u);
-    both = json(with("shape1=5"))["sharding"];
-    ASSERT_EQ(both.size(), 2u);
-    EXPECT_EQ(both[1]["applications"].size(), 5u);
+    EXPECT_EQ(of(both, "linear.z")["applications"].size(), 10u);
+    both = json(with("col0=5,shape0=2"))["sharding"];
+    EXPECT_EQ(of(both, "linear.z")["shards"].get<int>() % 5, 0);
+    EXPECT_EQ(of(json(with("row0/4"))["sharding"], "linear.z")["applications"].size(), 4u);
 }
 
 TEST_F(Metakernels10, AnAxisThatNoOperationHas) {
@@ -251,9 +249,10 @@ TEST_F(Metakernels10, AnAxisThatNoOperationHas) {
     };
     auto outcome = cut("rows=2");
     EXPECT_EQ(outcome.status, 1);
-    EXPECT_CONTAINS(outcome.errors, "error[sharding.axis]: no operation has an axis 'rows'");
-    EXPECT_CONTAINS(outcome.errors, "row0, col0, k of 'linear.z'; shape0, shape1 of 'y'");
-    EXPECT_CONTAINS(cut("k=2,shape0=2").errors, "no operation has all of the axes 'k', 'shape0'");
+    EXPECT_CONTAINS(outcome.errors, "error[placing.cut_name]: no operation has an axis 'rows'");
+    EXPECT_CONTAINS(outcome.errors, "one of col0, k, row0, shape0, shape1");
+    EXPECT_CONTAINS(cut("z.k=2").errors, "there is no operation 'z' to cut");
+    EXPECT_CONTAINS(cut("row0=5000").errors, "error[sharding.limit]");
 }
 
 // ---- 11. halos

@@ -235,8 +235,8 @@ TEST_F(Explain, shards_that_cannot_be_say_why) {
         EXPECT_EQ(outcome.status, 1);
         return Json::parse(outcome.output)["errors"][0]["type"];
     };
-    EXPECT_EQ(code({"exp", "x=float32[4]", "--shard", "n=2"}), "sharding.axis");
-    EXPECT_EQ(code({"exp", "x=float32[4]", "--shard", "n"}), "cli.binding");
+    EXPECT_EQ(code({"exp", "x=float32[4]", "--shard", "n=2"}), "placing.cut_name");
+    EXPECT_EQ(code({"exp", "x=float32[4]", "--shard", "n"}), "placing.cut_syntax");
     EXPECT_EQ(code({"exp", "x=[1.0, 2.0]", "--shard", "n=2"}), "cli.shard");
 }
 
