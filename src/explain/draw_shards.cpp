@@ -115,12 +115,15 @@ private:
 
     std::vector<Stage> stages() const {
         std::vector<Stage> list;
+        const Application* before = nullptr;
         for (const Application& application : sharding_->applications) {
-            bool result = application.part == "result";
-            list.resize(application.stage + 1);
+            if (!before || before->stage != application.stage || before->part != application.part) list.emplace_back();
+            before = &application;
             Stage& stage = list.back();
-            stage.title = result ? "results" : "partial results: " + application.part;
-            if (!result) {
+            stage.title = application.part == "result"  ? "results"
+                          : application.is_partial ? "partial results: " + application.part
+                                                   : application.part;
+            if (application.is_partial) {
                 const auto& combination = sharding_->combinations[application.stage];
                 stage.combined = fmt::format("combined by {} into {}", combination.combiner,
                                              graph_.tensor(combination.result).name);

@@ -74,6 +74,10 @@ public:
             const size_t boxes = cuts[i].boxes.size();
             if (boxes == 1) continue;
             applications += boxes;
+            for (size_t a = 0; a < axes_.back().size(); ++a) {
+                const Axis& axis = axes_.back()[a];
+                if (axis.ordered && is_cut(cuts[i].boxes, a, axis)) return fail(in_order(graph_.operations[i], axis));
+            }
             if (is_by_index(graph_.operations[i], axes_.back(), cuts[i].boxes)) {
                 by_index[OperationId(i)] = std::move(cuts[i].boxes);
                 cuts[i] = sharding::uncut(axes_.back());
@@ -99,14 +103,27 @@ public:
     }
 
 private:
+    static Diagnostic in_order(const Operation& operation, const Axis& axis) {
+        return {.code = "cli.shard",
+                .summary = fmt::format("parts of axis '{}' of '{}' are no applications of a document", axis.name,
+                                       operation.name),
+                .reason = "each begins with the states that the one before ends with, and only these are written",
+                .remedy = "cut another axis; heddle explain shows the parts",
+                .params = {{"operation", operation.name}, {"axis", axis.name}}};
+    }
+
+    static bool is_cut(const std::vector<heddle::Box>& boxes, size_t axis, const Axis& of) {
+        return std::ranges::any_of(
+            boxes, [&](const heddle::Box& box) { return box.end[axis] - box.start[axis] != of.extent.value(); });
+    }
+
     // Whether parts of its index say it all.
     static bool is_by_index(const Operation& operation, const std::vector<Axis>& axes,
                             const std::vector<heddle::Box>& boxes) {
         if (operation.output_projections.size() != operation.outputs.size()) return false;
         for (size_t a = 0; a < axes.size(); ++a) {
-            const bool is_cut = std::ranges::any_of(
-                boxes, [&](const heddle::Box& box) { return box.end[a] - box.start[a] != axes[a].extent.value(); });
-            if (is_cut && (axes[a].column < 0 || !axes[a].reductions.empty() || axes[a].fold)) return false;
+            const bool by_index = axes[a].column >= 0 && axes[a].reductions.empty() && !axes[a].fold;
+            if (!by_index && is_cut(boxes, a, axes[a])) return false;
         }
         return true;
     }
@@ -141,19 +158,25 @@ private:
         return regions;
     }
 
-    // Partial results are combined behind the applications that are counted to their number.
+    // Applications of a stage and part stand together; partial results are combined behind as many stages as are counted.
     void add_stages(const Operation& operation, const Sharding& sharding) {
         size_t combined = 0;
-        std::map<std::pair<size_t, std::string>, std::vector<const Application*>> stages;
-        for (const Application& application : sharding.applications)
-            stages[{application.stage, application.part}].push_back(&application);
-        for (const auto& [stage, applications] : stages) {
-            for (; combined < std::min(stage.first, sharding.combinations.size()); ++combined)
-                add_combination(operation, sharding.combinations[combined]);
-            add_stage(operation, stage.second, applications);
+        const auto combine = [&](size_t before) {
+            for (; combined < before; ++combined) add_combination(operation, sharding.combinations[combined]);
+        };
+        std::vector<const Application*> stage;
+        const auto end_stage = [&] {
+            if (!stage.empty()) add_stage(operation, stage.front()->part, stage);
+            stage.clear();
+        };
+        for (const Application& application : sharding.applications) {
+            if (!stage.empty() && (application.stage != stage.front()->stage || application.part != stage.front()->part))
+                end_stage();
+            combine(std::min(application.stage, sharding.combinations.size()));
+            stage.push_back(&application);
         }
-        for (; combined < sharding.combinations.size(); ++combined)
-            add_combination(operation, sharding.combinations[combined]);
+        end_stage();
+        combine(sharding.combinations.size());
     }
 
     // Of an output without dimensions there is no empty box to say that a shard does not write it: the one that does is

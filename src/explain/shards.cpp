@@ -60,8 +60,8 @@ Json application_json(const Graph& graph, const Application& application, const 
     for (const Region& region : application.inputs) inputs.push_back(region_json(graph, region));
     for (const Region& region : application.outputs) outputs.push_back(region_json(graph, region));
     return {{"shard", application.shard},   {"round", application.round}, {"stage", application.stage},
-            {"part", application.part},     {"index", std::move(index)},  {"inputs", std::move(inputs)},
-            {"outputs", std::move(outputs)}};
+            {"part", application.part},     {"is_partial", application.is_partial},
+            {"index", std::move(index)},    {"inputs", std::move(inputs)}, {"outputs", std::move(outputs)}};
 }
 
 Json combination_json(const Graph& graph, const sharding::Combination& combination) {
@@ -231,6 +231,7 @@ Json axes_json(const Graph& graph, const Operation& operation) {
         if (axis.fold) combiners.push_back(operation.folds[*axis.fold].combiner);
         Json json = {{"name", axis.name},   {"extent", axis.extent.text()}, {"size", axis.extent.number()},
                      {"cut", cut_of(axis)}, {"combiners", combiners},       {"refusal", nullptr}};
+        json["ordered"] = axis.ordered;
         json["inputs"] = movements_json(graph, operation.inputs, axis.inputs);
         json["outputs"] = movements_json(graph, operation.outputs, axis.outputs);
         if (axis.refusal) json["refusal"] = {{"code", axis.refusal->code}, {"reason", axis.refusal->reason}};
@@ -273,6 +274,7 @@ std::string axes_text(const Json& axes) {
         if (!axis["combiners"].empty())
             how.push_back(fmt::format("partial results, combined by {}",
                                       fmt::join(axis["combiners"].get<std::vector<std::string>>(), ", then ")));
+        if (axis["ordered"].get<bool>()) how.emplace_back("in order, each part with the states of the one before");
         for (const Json& input : axis["inputs"]) moves.push_back(movement_text(input));
         text += fmt::format("{}{}{}\n", fmt::join(how, ", "), moves.empty() ? "" : "; reads ", fmt::join(moves, ", "));
     }
@@ -295,7 +297,8 @@ std::string shards_text(const Json& json) {
         std::string next = fmt::format("{}:{}", application["stage"].get<size_t>(), part);
         if (next != stage) {
             combine(application["stage"].get<size_t>());
-            text += fmt::format("  {}\n", part == "result" ? "results" : "partial results, " + part);
+            const bool is_partial = application["is_partial"].get<bool>();
+            text += fmt::format("  {}\n", part == "result" ? "results" : is_partial ? "partial results, " + part : part);
             stage = next;
         }
         std::vector<std::string> ranges;

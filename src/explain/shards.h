@@ -26,7 +26,7 @@ Result<std::vector<sharding::Cut>> cuts_of(const Graph& graph, const std::vector
 // Codes: those of cuts_of and of sharding::place.
 Result<ShardedGraph> shard_operations(const Graph& graph, const std::vector<std::string>& texts, bool one_round);
 
-// [{name, extent, size, cut, combiners, inputs, outputs, refusal}]
+// [{name, extent, size, cut, combiners, refusal, ordered, inputs, outputs}]
 nlohmann::ordered_json axes_json(const Graph& graph, const Operation& operation);
 // What one point in the middle of the index reads, where a projection has no common affine start for it: {index: {AXIS:
 // COORDINATE}, inputs: [{tensor, start, end}]}, by the boxes that shards have. Null where the projections say it all.

@@ -163,7 +163,7 @@ private:
             if (!list[d].empty()) continue;
             list[d].push_back(-1);
             for (size_t axis = 0; axis < axes.size() && said_.mesh[d] > 1; axis++) {
-                if (!axes[axis].refusal && axes[axis].extent.value() >= said_.mesh[d])
+                if (!axes[axis].refusal && !axes[axis].ordered && axes[axis].extent.value() >= said_.mesh[d])
                     list[d].push_back(static_cast<int32_t>(axis));
             }
         }

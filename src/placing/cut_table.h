@@ -51,7 +51,8 @@ struct LinkFigures {
 };
 LinkFigures link_figures(const System& system);
 
-// Cuts that are said hold; where nothing is, an operation may be cut along every axis that has a point for each place.
+// Cuts that are said hold; where nothing is, an operation may be cut along every axis that has a point for each place, but
+// for those that scans run over: their parts wait for one another, which costs do not say.
 // Codes: placing.cut_name (nothing has the axis or name that is said), those of sharding::boxes_by and sharding::place.
 Result<CutTable> cut_table(const Graph& graph, const OperationKinds& kinds, const SaidCuts& said, const System& system,
                            ThreadPool* pool);

@@ -62,6 +62,12 @@ Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>&
     for (size_t axis = 0; axis < axes.size(); axis++) {
         const int64_t begin = box.start[axis], end = box.end[axis], extent = axes[axis].extent.value();
         is_cut.push_back(begin > 0 || end < extent);
+        if (is_cut.back() && axes[axis].ordered) {
+            return fail({.code = "placing.scale",
+                         .summary = fmt::format("parts of axis '{}' of '{}' wait for one another", axes[axis].name,
+                                                own.operations[0].name),
+                         .remedy = "cut another axis of it"});
+        }
         std::vector<Box> longer;
         for (const Box& before : boxes) {
             for (const auto& [from, to] : {std::pair(int64_t{0}, begin), {begin, end}, {end, extent}}) {

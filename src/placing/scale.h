@@ -32,7 +32,8 @@ struct MachineLinks {
     }
 };
 
-// `cuts` by OperationId, without stages of a pipeline. All places are devices as `place`. Codes placing.scale (partial results of a declared reduction), those of sharding::shard.
+// `cuts` by OperationId, without stages of a pipeline. All places are devices as `place`.
+// Codes placing.scale (partial results of a declared reduction, a scan in parts), those of sharding::place.
 Result<ScaleCosts> costs_at_scale(const Graph& graph, const OperationKinds& kinds, const Mesh& mesh,
                                   const std::vector<AxesOfMesh>& cuts, const Target& place, const MachineLinks& links);
 

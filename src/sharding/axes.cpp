@@ -82,8 +82,37 @@ private:
             for (Group& group : groups)
                 dropped += std::erase_if(group.variables, [&](VariableId id) { return is_stray(group, id); });
         }
+        join_scans(groups);
         std::erase_if(groups, [](const Group& group) { return group.variables.empty(); });
         return groups;
+    }
+
+    // What reads a state's steps one by one goes with the scan's axis.
+    void join_scans(std::vector<Group>& groups) const {
+        const auto group_of = [&](VariableId id) {
+            return std::ranges::find_if(
+                groups, [&](const Group& group) { return std::ranges::count(group.variables, id) > 0; });
+        };
+        for (const Access& access : accesses_.accesses()) {
+            if (!is_state(access) || access.before > 0) continue;
+            const VariableId step = body_.local(access.local).variables[0];
+            const auto& form = accesses_.range(access, 0).affine;
+            if (!form || form->terms.size() != 1 || std::abs(form->terms.front().second) != 1) continue;
+            const auto scan = group_of(step), by = group_of(form->terms.front().first);
+            if (scan == groups.end() || by == groups.end() || scan == by || !are_joined(*scan, *by)) continue;
+            auto [first, second] = scan->index ? std::pair(scan, by) : by->index ? std::pair(by, scan) : std::pair(scan, by);
+            first->variables.insert(first->variables.end(), second->variables.begin(), second->variables.end());
+            second->variables.clear();
+        }
+    }
+
+    bool are_joined(const Group& a, const Group& b) const {
+        if (a.fold || b.fold || (a.index && b.index)) return false;
+        return std::ranges::all_of(a.variables, [&](VariableId own) {
+            return std::ranges::all_of(b.variables, [&](VariableId other) {
+                return body_.variable(own).extent.value() == body_.variable(other).extent.value() && !meet(own, other);
+            });
+        });
     }
 
     // What declared axes are reduced by: one variable each reads their dimensions (checked where they are declared).
@@ -189,6 +218,8 @@ private:
         for (const BodyEquation& equation : body_.equations)
             axis.passed = axis.passed ||
                           std::ranges::any_of(equation.variables, [&](VariableId id) { return axis.contains(id); });
+        axis.ordered = std::ranges::any_of(
+            axis.variables, [&](VariableId id) { return body_.variable(id).kind == Variable::Kind::ordered; });
         for (NodeId id : reductions_) {
             const auto& bound = body_.node(id).variables;
             if (!axis.fold && std::ranges::any_of(bound, [&](VariableId v) { return axis.contains(v); }))
@@ -294,13 +325,6 @@ private:
     }
 
     std::optional<Diagnostic> refusal_by_states(const Axis& axis) const {
-        VariableId first = axis.variables[0];
-        if (body_.variable(first).kind == Variable::Kind::ordered) {
-            std::string reads = steps_read(first);
-            return refused("sharding.ordered_axis", axis,
-                           "each of its steps needs the one before it" + (reads.empty() ? "" : ": a state " + reads),
-                           "");
-        }
         for (NodeId id : axis.reductions) {
             if (!needs_itself(id)) continue;
             return refused("sharding.state", axis,
@@ -308,6 +332,7 @@ private:
                                        name(body_.node(id).reducer)),
                            "cut an axis that no step reduces over");
         }
+        if (axis.ordered) return std::nullopt;  // then what reads a state reads a tensor
         for (const Access& access : accesses_.accesses()) {
             for (size_t d = 0; is_state(access) && d < access.coordinates.size(); ++d)
                 if (auto refusal = refusal_by_read(axis, access, d)) return refusal;
@@ -369,13 +394,6 @@ private:
         }
         if (text.empty()) return std::to_string(constant);
         return constant == 0 ? text : fmt::format("{} {} {}", text, constant < 0 ? "-" : "+", std::abs(constant));
-    }
-
-    // The first read of the step before in the scan over `step`.
-    std::string steps_read(VariableId step) const {
-        for (const Access& access : accesses_.accesses())
-            if (access.before > 0 && body_.local(access.local).variables[0] == step) return read_text(access);
-        return "";
     }
 
     // A step's reduction that the next step's needs.

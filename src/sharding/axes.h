@@ -32,6 +32,7 @@ struct Axis {
     std::vector<VariableId> variables;  // cut together; none of an operation without a body
     int32_t column = -1;                // the position among the index axes, or -1
     bool passed = false;                // parts of it are parts of outputs
+    bool ordered = false;               // a scan runs over it: a part begins with the states that the one before ends with
     std::vector<NodeId> reductions;     // over one of its variables: their parts give partial results
     // For each input the dimensions that move; none: all shards read the same.
     std::vector<std::vector<Movement>> inputs;
@@ -42,10 +43,10 @@ struct Axis {
     bool contains(VariableId id) const;
 };
 
-// Codes of refusals: sharding.ordered_axis (each step needs the one before it), sharding.state (each step needs the
-// state along all of the axis), sharding.condition (what keeps its reduction from reading outside cannot be asked apart),
-// sharding.reads (the body is too large for what it reads to be known), sharding.output_box (a part of the axis is no
-// box of an output).
+// Codes of refusals: sharding.ordered_axis (states of a scan are read along it, and not step by step), sharding.state (each
+// step needs the state along all of the axis), sharding.condition (what keeps its reduction from reading outside cannot be
+// asked apart), sharding.reads (the body is too large for what it reads to be known), sharding.output_box (a part of the
+// axis is no box of an output).
 std::vector<Axis> axes_of(const Graph& graph, const Operation& operation);
 
 // The reduction nodes that equations reach, in the order of their numbers.

@@ -4,15 +4,15 @@ namespace heddle::sharding {
 
 NodeId plus(BodyNodes& nodes, NodeId id, int64_t by) {
     if (by == 0) return id;
-    const Node& node = nodes.node(id);
-    if (node.kind == Node::Kind::scalar && node.op == ScalarOp::add && node.operands.size() == 2) {
-        auto literal = nodes.literal_integer(node.operands[1]);
-        if (literal && !nodes.node(node.operands[1]).integer.named()) {
-            id = node.operands[0];
-            by += *literal;
-        }
+    for (;;) {  // so that what was moved to and fro is as it was: verifiers know a scan's present step by its form
+        const Node& node = nodes.node(id);
+        if (node.kind != Node::Kind::scalar || node.op != ScalarOp::add || node.operands.size() != 2) break;
+        const auto literal = nodes.literal_integer(node.operands[1]);
+        if (!literal || nodes.node(node.operands[1]).integer.named()) break;
+        by += *literal;
+        id = node.operands[0];
     }
-    return nodes.scalar(ScalarOp::add, {id, nodes.integer(by, DType::int64, true)});
+    return by == 0 ? id : nodes.scalar(ScalarOp::add, {id, nodes.integer(by, DType::int64, true)});
 }
 
 BodyCopy::BodyCopy(const Body& from, BodyNodes& to, Body& into)

@@ -11,6 +11,7 @@
 #include "sharding/boxes.h"
 #include "sharding/combine.h"
 #include "sharding/fold.h"
+#include "sharding/histories.h"
 #include "sharding/rounds.h"
 #include "sharding/shares.h"
 #include "sharding/placed_graph.h"
@@ -54,8 +55,8 @@ private:
             cut_.push_back(parts_[axis].size() > 1);
             if (!cut_[axis]) continue;
             if (of.refusal) problems.push_back(*of.refusal);
-            needs_grid = needs_grid || of.fold || !of.reductions.empty() || !in_every_equation(of);
-            reduced = reduced || !of.reductions.empty();
+            needs_grid = needs_grid || of.fold || of.ordered || !of.reductions.empty() || !in_every_equation(of);
+            reduced = reduced || of.ordered || !of.reductions.empty();
             if (of.fold) folded_.push_back(axis);
         }
         if (reduced && !folded_.empty()) problems.push_back(both(result_.axes[folded_[0]]));
@@ -72,9 +73,9 @@ private:
 
     Diagnostic both(const Axis& axis) const {
         return {.code = "sharding.fold",
-                .summary = fmt::format("axis '{}' of '{}' cannot be cut together with another reduction", axis.name,
+                .summary = fmt::format("axis '{}' of '{}' cannot be cut together with another reduction or a scan", axis.name,
                                        operation_.name),
-                .reason = "each part of it is a whole result, in which the other reduction is done",
+                .reason = "each part of it is a whole result, in which the other one is done",
                 .remedy = "cut one of the two, or cut the shards of the one along the other",
                 .params = {{"operation", operation_.name}, {"axis", axis.name}}};
     }
@@ -134,7 +135,7 @@ private:
             take_turn(box);
             for (PlaceId place : places_of(box)) {
                 Placed placed = assembler_.add_opaque(operation_, name, index, folds, targets(box), place);
-                result_.applications.push_back({box, place, 0, 0, result_part(), result_.boxes[box],
+                result_.applications.push_back({box, place, 0, 0, result_part(), !folded_.empty(), result_.boxes[box],
                                                 std::move(placed.inputs), std::move(placed.outputs), placed.operation});
             }
         }
@@ -200,15 +201,93 @@ private:
     // ---- the operation with one
 
     void replace() {
-        std::vector<Corner> extents;
-        for (TensorId id : operation_.inputs) extents.push_back(graph_.tensor(id).type.extents());
-        std::vector<bool> reduced = cut_;
-        for (size_t axis : folded_) reduced[axis] = false;
-        rounds_ = rounds_of(*operation_.body, extents, result_.axes, reduced, of_.rescale);
+        std::shared_ptr<const Body> rest = operation_.body;
         inputs_ = operation_.inputs;
-        for (const CutReduction& reduction : rounds_.reductions) add_reduction(reduction);
+        const std::vector<VariableId> steps = cut_steps();
+        for (;;) {
+            const std::vector<LocalId> states = steps.empty() ? std::vector<LocalId>() : next_states(rounds(*rest), steps);
+            if (states.empty()) break;
+            ScanApart apart = scan_apart(*rest, states, inputs_.size());
+            std::vector<TensorId> behind = inputs_;
+            for (History& history : apart.histories) {
+                history.tensor = graph_.add_tensor(fmt::format("{} {}", operation_.name, history.name),
+                                                   type_of_history(*rest, history.state));
+                behind.push_back(history.tensor);
+            }
+            add_reductions(apart.states);
+            add_scan(apart.histories, rest->local(states.front()).variables[0]);
+            first_round_ = round_ + 1;
+            inputs_ = std::move(behind);
+            rest = std::make_shared<const Body>(std::move(apart.rest));
+        }
+        add_reductions(*rest);
         add_results();
         fold();
+    }
+
+    std::vector<VariableId> cut_steps() const {
+        std::vector<VariableId> steps;
+        for (size_t axis = 0; axis < cut_.size(); ++axis)
+            for (VariableId id : result_.axes[axis].variables)
+                if (cut_[axis] && operation_.body->variable(id).kind == Variable::Kind::ordered) steps.push_back(id);
+        return steps;
+    }
+
+    Rounds rounds(const Body& body) const {
+        std::vector<Corner> extents;
+        for (TensorId id : inputs_) extents.push_back(graph_.tensor(id).type.extents());
+        std::vector<bool> reduced = cut_;
+        for (size_t axis : folded_) reduced[axis] = false;
+        return rounds_of(body, extents, result_.axes, reduced, of_.rescale);
+    }
+
+    // Those over cut axes, made whole.
+    void add_reductions(const Body& body) {
+        rounds_ = rounds(body);
+        stored_.clear();
+        for (CutReduction& reduction : rounds_.reductions) reduction.round += first_round_;
+        for (const CutReduction& reduction : rounds_.reductions) add_reduction(reduction);
+        round_ = rounds_.reductions.empty() ? first_round_ : rounds_.reductions.back().round + 1;
+    }
+
+    // ---- a scan in parts, one after another
+
+    void add_scan(const std::vector<History>& histories, VariableId step) {
+        const auto axis = static_cast<size_t>(axis_of(step));
+        std::set<size_t> needed = {axis};
+        for (const BodyEquation& equation : rounds_.body->equations)
+            for (VariableId id : rounds_.body->local(rounds_.body->node(equation.value).local()).variables)
+                if (int32_t of = axis_of(id); of >= 0) needed.insert(static_cast<size_t>(of));
+        std::ranges::stable_sort(full_, {}, [&](size_t box) { return result_.boxes[box].start[axis]; });
+        std::set<std::pair<Box, PlaceId>> done;
+        for_each_box([&](size_t box, PlaceId place) {
+            Box index = projected(box, needed);
+            if (!done.emplace(index, place).second) return;
+            const Range steps{index.start[axis], index.end[axis]};
+            const std::string part =
+                fmt::format("states over {} from {}", result_.axes[axis].name, steps.begin);
+            Work made = work(shard_name(fmt::format("{} {}", operation_.name, part), box));
+            ScanPart own{.steps = steps,
+                         .is_last = steps.end == result_.axes[axis].extent.value(),
+                         .ranges = local_ranges(box),
+                         .stored = stored_,
+                         .first_history = next_id<TensorIndex>(made.inputs)};
+            for (const History& history : histories) {
+                made.inputs.push_back(history.tensor);
+                made.outputs.push_back(history.tensor);
+            }
+            write_scan_part(made.body, *rounds_.body, histories, own);
+            if (!made.body.equations.empty())
+                add_application(box, place, round_, part, false, std::move(index), std::move(made));
+        });
+        std::ranges::sort(full_);
+    }
+
+    std::map<VariableId, Range> local_ranges(size_t box) const {
+        std::map<VariableId, Range> ranges;
+        for (const Local& local : rounds_.body->locals)
+            for (VariableId id : local.variables) ranges[id] = part_of(box, id);
+        return ranges;
     }
 
     Work work(std::string name) const {
@@ -220,10 +299,12 @@ private:
                 .params = operation_.params};
     }
 
-    void add_application(size_t box, PlaceId place, int32_t round, const std::string& part, Box index, Work made) {
+    void add_application(size_t box, PlaceId place, int32_t round, const std::string& part, bool is_partial, Box index,
+                         Work made) {
         Placed placed = assembler_.add_in_regions(std::move(made), place);
-        result_.applications.push_back({box, place, round, result_.combinations.size(), part, std::move(index),
-                                        std::move(placed.inputs), std::move(placed.outputs), placed.operation});
+        result_.applications.push_back({box, place, round, result_.combinations.size(), part, is_partial,
+                                        std::move(index), std::move(placed.inputs), std::move(placed.outputs),
+                                        placed.operation});
     }
 
     std::string part_name(const CutReduction& reduction) const {
@@ -267,7 +348,7 @@ private:
                 return uncut ? Range{0, rounds_.body->variable(id).extent.value()} : part_of(box, id);
             };
             partial.write(made.body, position, range, stored_);
-            add_application(box, place, reduction.round, part, std::move(index), std::move(made));
+            add_application(box, place, reduction.round, part, true, std::move(index), std::move(made));
         });
         for (size_t axis : reduction.axes) needed.erase(axis);
         combine(reduction, partial, part, stacks, needed);
@@ -388,7 +469,6 @@ private:
     void add_results() {
         const Body& body = *rounds_.body;
         std::vector<std::set<std::pair<Box, PlaceId>>> done(body.equations.size());
-        int32_t round = rounds_.reductions.empty() ? 0 : rounds_.reductions.back().round + 1;
         for_each_box([&](size_t box, PlaceId place) {
             std::vector<const BodyEquation*> own;
             std::set<size_t> needed;
@@ -406,7 +486,7 @@ private:
             Work made = work(shard_name(operation_.name, box));
             made.outputs = targets(box);
             write_results(made.body, box, own);
-            add_application(box, place, round, result_part(), projected(box, needed), std::move(made));
+            add_application(box, place, round_, result_part(), !folded_.empty(), projected(box, needed), std::move(made));
         });
     }
 
@@ -415,9 +495,7 @@ private:
         BodyNodes nodes(into);
         BodyCopy copy(body, nodes, into);
         for (const auto& [node, value] : stored_) copy.store(node, value);
-        std::map<VariableId, Range> parts;
-        for (const Local& local : body.locals)
-            for (VariableId id : local.variables) parts[id] = part_of(box, id);
+        std::map<VariableId, Range> parts = local_ranges(box);
         for (size_t axis : folded_)
             for (VariableId id : result_.axes[axis].variables) parts[id] = part_of(box, id);
         copy.restrict(std::move(parts));
@@ -450,7 +528,8 @@ private:
     std::vector<size_t> folded_;                                     // the declared axes that are cut
     std::map<std::vector<int64_t>, std::vector<TensorId>> partial_;  // outputs by parts of those
     Rounds rounds_;
-    std::vector<TensorId> inputs_;  // the operation's, then what was combined
+    int32_t first_round_ = 0, round_ = 0;  // of the reductions in hand, and behind them
+    std::vector<TensorId> inputs_;         // the operation's, then histories, then what was combined
     std::vector<std::pair<NodeId, StoredValue>> stored_;
     std::set<const BodyEquation*> finished_;
 };

@@ -24,7 +24,8 @@ struct Application {
     PlaceId place;
     int32_t round = 0;  // of partial results; results come after the last
     size_t stage = 0;   // applications that are combined, or are results, together; ascending
-    std::string part;   // "max over k", or "result"
+    std::string part;   // "max over k", "states over t from 8", or "result"
+    bool is_partial = false;  // what it makes is combined
     Box index;          // over the axes; all of those that this work does not depend on
     std::vector<Region> inputs, outputs;
     OperationId operation = no_id;  // in the placed graph; no_id: nobody reads what it makes

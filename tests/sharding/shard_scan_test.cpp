@@ -1,5 +1,5 @@
-// Recurrences in parts: what no step needs from elsewhere is cut, and what is refused says which read stands against
-// it.
+// Recurrences in parts: along their steps, where a part begins with what the one before ends with, and along what no step
+// needs from elsewhere. What is refused says which read stands against it.
 #include <algorithm>
 #include <random>
 
@@ -40,6 +40,71 @@ normed:
       h[t, j < $n] = h[t - 1, j] * norm[t - 1] + x[t, j] from 0
       norm[t] = sum(k < $n : h[t, k] * h[t, k]) from 0
       y[@one, t, j] = h[t, j]
+summed:
+  inputs: {x: "$T[$steps, $n]"}
+  index: "[$n]"
+  outputs: {y: "$T[$n]"}
+  body: |
+    scan t < $steps:
+      h[t] = h[t - 1] * x[t, @n] + x[t, @n] from x[0, @n]
+    y = h[$steps - 1]
+chosen:
+  doc: A step that data decide.
+  inputs: {x: "$T[$steps, $n]"}
+  index: "[$n]"
+  outputs: {y: "$T[$n]"}
+  body: |
+    scan t < $steps:
+      h[t] = h[t - 1] * x[t, @n] + x[t, @n] from 0
+    y = h[argmax(k < $steps : x[k, @n])]
+every_second:
+  inputs: {x: "$T[$steps, $n]"}
+  index: "[$n]"
+  outputs: {y: "$T[$steps / 2, $n]"}
+  body: |
+    scan t < $steps:
+      h[t] = h[t - 1] * x[t, @n] + x[t, @n] from 0
+    y[s, @n] = h[2 * s]
+second_order:
+  inputs: {x: "$T[$steps, $n]"}
+  index: "[$n]"
+  outputs: {y: "$T[$steps, $n]", z: "$T[$steps, $n]"}
+  body: |
+    scan t < $steps:
+      h[t] = x[t, @n] + 0.5 * h[t - 1] - 0.25 * (h[t - 2] ?? 0) * (h[t - 3] ?? x[t, @n]) from x[1, @n]
+      y[t, @n] = h[t] - h[t - 1]
+    z[s, @n] = h[s - 1] * h[$steps - 1 - s]
+in_turn:
+  inputs: {x: "$T[$steps, $n]"}
+  index: "[$n]"
+  outputs: {y: "$T[$steps, $n]", z: "$T[$n]"}
+  body: |
+    scan t < $steps:
+      h[t] = 0.5 * h[t - 1] + x[t, @n] from 0
+    scan p < $steps:
+      g[p] = max(g[p - 1], h[p]) + h[$steps - 1 - p] from h[0]
+      y[p, @n] = g[p] * g[p - 1]
+    z = max(k < $steps : h[k] * g[k])
+bounded:
+  inputs: {x: "$T[$steps, $n]"}
+  index: "[$n]"
+  outputs: {y: "$T[$steps, $n]", count: "int32[$n]"}
+  body: |
+    scan t < $steps until h[t] > 1:
+      h[t] = h[t - 1] + x[t, @n] * x[t, @n] from 0
+      c[t] = c[t - 1] + 1 from int32(0)
+    y[s, @n] = h[s]
+    count = c[$steps - 1]
+table:
+  inputs: {x: "$T[$m, $n]"}
+  params: {ones: "int = 1"}
+  let: "$one = $ones"
+  index: "[$one]"
+  outputs: {y: "$T[$one, $m, $n]"}
+  body: |
+    scan i < $m, j < $n:
+      d[i, j] = max(d[i - 1, j], d[i, j - 1]) + x[i, j] * d[i - 1, j - 1] from 1
+    y[@one, a, b] = d[a, b]
 backwards:
   inputs: {x: "$T[$steps, $batch, $n]"}
   index: "[$batch]"
@@ -54,13 +119,11 @@ TEST(ShardScan, StateAxesThatAreReadAtTheirOwnCoordinateAreCut) {
     std::mt19937 random(1);
     Graph graph = graph_of(operators, "decay", {{f64, {4, 3, 5, 2}}, {f64, {2, 5}}, {f64, {5}}, {f64, {3, 5}}});
     auto refused = cut_all(graph, random);
-    ASSERT_EQ(refused.size(), 2u);
-    EXPECT_EQ(
-        refused["t"],
-        "sharding.ordered_axis: each of its steps needs the one before it: a state is read at h[t - 1, @batch, j]");
-    EXPECT_EQ(
-        refused["s"],
-        "sharding.ordered_axis: the state is read at h[s, @batch, j], and along t each step needs the one before it");
+    EXPECT_EQ(refused.size(), 0u);
+    // What reads all steps goes with them.
+    const Axis* const steps = axis_named(axes_of(graph, graph.operations[0]), "t");
+    EXPECT_TRUE(steps);
+    EXPECT_FALSE(axis_named(axes_of(graph, graph.operations[0]), "s"));
     // The axis of the state goes with all that read it; a shard reads its part of each input.
     std::vector<Axis> axes = axes_of(graph, graph.operations[0]);
     auto state = std::ranges::find_if(axes, [](const Axis& axis) { return axis.reductions.size() == 3; });
@@ -75,7 +138,7 @@ TEST(ShardScan, StateAxesThatAreReadAtTheirOwnCoordinateAreCut) {
     }
 }
 
-TEST(ShardScan, RecurrentLayersAreCutAlongTheBatchAndWhatComesIn) {
+TEST(ShardScan, RecurrentLayersAreCutAlongStepsTheBatchAndWhatComesIn) {
     std::mt19937 random(2);
     DType lengths = DType::int32;
     int64_t steps = 4, batch = 3, in = 2, hidden = 3;
@@ -100,10 +163,7 @@ TEST(ShardScan, RecurrentLayersAreCutAlongTheBatchAndWhatComesIn) {
                 Graph graph = graph_of(library(), layer.name, given, {{"backward", StaticValue::of(backward)}});
                 auto refused = cut_all(graph, random);
                 if (HasFatalFailure()) return;
-                for (const char* axis : {"batch", "i"}) EXPECT_FALSE(refused.contains(axis));
-                EXPECT_TRUE(
-                    refused["t"].starts_with("sharding.ordered_axis: each of its steps needs the one before it"));
-                EXPECT_TRUE(refused["s"].starts_with("sharding.ordered_axis: the state is read at h["));
+                for (const char* axis : {"batch", "i", "t"}) EXPECT_FALSE(refused.contains(axis));
                 EXPECT_EQ(refused["k"], "sharding.state: each step needs the sum along all of it from the step before");
                 // Along the hidden axis each part would need all of the state.
                 std::string whole =
@@ -132,6 +192,56 @@ TEST(ShardScan, RegionsOfALayerAreThoseOfItsPartOfTheBatch) {
     EXPECT_EQ(inner.applications.size(), 4u);
 }
 
+TEST(ShardScan, APartBeginsWithTheStateThatTheOneBeforeEndsWith) {
+    Graph graph = graph_of(library(), "rnn", {{f32, {5, 4, 3}}, {f32, {1, 6, 3}}, {f32, {1, 6, 6}}});
+    Sharded steps = sharded(graph, {{"t", 2}});
+    ASSERT_EQ(steps.applications.size(), 4u);  // states of each part, then results of each
+    const auto region_of = [&](const std::vector<Region>& regions, const std::string& name) {
+        for (const Region& region : regions)
+            if (steps.graph.tensor(region.tensor).name == name) return region.box;
+        return Box();
+    };
+    EXPECT_EQ(steps.applications[0].part, "states over t from 0");
+    EXPECT_EQ(steps.applications[1].part, "states over t from 3");
+    EXPECT_EQ(region_of(steps.applications[0].outputs, "rnn h"), (Box{{1, 0, 0}, {4, 4, 6}}));
+    EXPECT_EQ(region_of(steps.applications[1].inputs, "rnn h"), (Box{{3, 0, 0}, {4, 4, 6}}));
+    EXPECT_EQ(region_of(steps.applications[1].inputs, "X"), (Box{{3, 0, 0}, {5, 4, 3}}));
+    EXPECT_EQ(region_of(steps.applications[1].outputs, "rnn h"), (Box{{4, 0, 0}, {6, 4, 6}}));
+}
+
+// What only the next step reads is kept of a part's last step alone.
+TEST(ShardScan, OnlyStepsThatAreReadAreKept) {
+    std::mt19937 random(5);
+    Graph graph = graph_of(operators, "summed", {{f64, {7, 3}}});
+    EXPECT_EQ(cut_all(graph, random).size(), 0u);
+    for (const Application& application : sharded(graph, {{"t", 3}}).applications)
+        for (const Region& region : application.outputs)
+            if (region.box.rank() == 2) EXPECT_EQ(region.box.extent(0), 1);
+}
+
+// Which step is read follows from parts of a reduction: it may be any.
+TEST(ShardScan, StepsThatDataDecide) {
+    std::mt19937 random(7);
+    Graph graph = graph_of(operators, "chosen", {{f64, {7, 3}}});
+    EXPECT_EQ(cut_all(graph, random).size(), 0u);
+    expect_same_values(graph, random_feeds(graph, random, 1, 5), sharded(graph, {{"t", 2}, {"k", 3}}));
+}
+
+// States of earlier steps, scans that read scans, reductions over steps, ends that states decide.
+TEST(ShardScan, WhateverAScanSaysIsCutAlongItsSteps) {
+    std::mt19937 random(6);
+    for (const char* name : {"second_order", "in_turn", "bounded", "table"}) {
+        SCOPED_TRACE(name);
+        Graph graph = graph_of(operators, name, {{f64, {7, 4}}});
+        const auto refused = cut_all(graph, random);
+        if (HasFatalFailure()) return;
+        bool ordered = false;
+        for (const Axis& axis : axes_of(graph, graph.operations[0])) ordered = ordered || (axis.ordered && !axis.refusal);
+        EXPECT_TRUE(ordered);
+        for (const auto& [axis, why] : refused) EXPECT_TRUE(why.starts_with("sharding.state")) << axis << why;
+    }
+}
+
 TEST(ShardScan, RunningSumsAndLinearRecurrences) {
     std::mt19937 random(3);
     for (int64_t axis = 0; axis < 3; ++axis) {
@@ -141,15 +251,42 @@ TEST(ShardScan, RunningSumsAndLinearRecurrences) {
                                        {{"axis", StaticValue::of(axis)},
                                         {"exclusive", StaticValue::of(exclusive)},
                                         {"reverse", StaticValue::of(reverse)}});
-                EXPECT_EQ(cut_all(graph, random).size(), 2u);  // t and j
+                EXPECT_EQ(cut_all(graph, random).size(), 0u);
                 if (HasFatalFailure()) return;
             }
         }
         Graph linear = graph_of(library(), "linear_recurrence", {{f32, {3, 4, 5}}, {f32, {3, 4, 5}}},
                                 {{"axis", StaticValue::of(axis)}});
-        auto refused = cut_all(linear, random);
-        EXPECT_EQ(refused.size(), 1u);
-        EXPECT_TRUE(refused.contains("t"));
+        EXPECT_EQ(cut_all(linear, random).size(), 0u);
+    }
+}
+
+TEST(ShardScan, ShippedOperatorsWithAScan) {
+    struct Case {
+        const char* name;
+        Types types;
+        Parameters parameters;
+    };
+    const auto number = [](int64_t value) { return StaticValue::of(value); };
+    const std::vector<Case> cases = {
+        {"cumprod", {{f64, {3, 7}}}, {{"axis", number(1)}}},
+        {"linear_attention", {{f64, {2, 4, 5, 3}}, {f64, {2, 2, 5, 3}}, {f64, {2, 2, 5, 4}}}, {}},
+        {"determinant", {{f64, {2, 4, 4}}}, {}},
+        {"kept_boxes", {{f64, {2, 6, 4}}, {f64, {2, 6}}, {f64, {}}}, {{"k", number(4)}}},
+        {"top_k_selected", {{f64, {2, 9}}}, {{"k", number(5)}}},
+        {"top_k_by_threshold", {{f32, {2, 8}}}, {{"k", number(3)}}},
+        {"order_of_rows", {{f64, {5, 2}}}, {}}};
+    std::mt19937 random(8);
+    for (const Case& of : cases) {
+        SCOPED_TRACE(of.name);
+        const Graph graph = graph_of(library(), of.name, of.types, of.parameters);
+        if (HasFailure()) return;
+        const auto refused = cut_all(graph, random);
+        if (HasFatalFailure()) return;
+        bool ordered = false;
+        for (const Axis& axis : axes_of(graph, graph.operations[0])) ordered = ordered || (axis.ordered && !axis.refusal);
+        EXPECT_TRUE(ordered);
+        for (const auto& [axis, why] : refused) EXPECT_FALSE(why.starts_with("sharding.ordered")) << axis << why;
     }
 }
 
@@ -157,7 +294,7 @@ TEST(ShardScanErrors, WhatEachStepNeedsWholeIsRefused) {
     std::mt19937 random(4);
     Graph normed = graph_of(operators, "normed", {{f64, {4, 5}}});
     auto refused = cut_all(normed, random);
-    EXPECT_TRUE(refused.contains("t"));
+    EXPECT_FALSE(refused.contains("t"));
     EXPECT_EQ(refused["j"], "sharding.state: each step needs the sum along all of it from the step before");
     Graph backwards = graph_of(operators, "backwards", {{f64, {4, 3, 5}}});
     refused = cut_all(backwards, random);
@@ -167,6 +304,11 @@ TEST(ShardScanErrors, WhatEachStepNeedsWholeIsRefused) {
     auto boxes = boxes_by(normed.operations[0], axes_of(normed, normed.operations[0]), {{"j", 2}});
     ASSERT_FALSE(boxes);
     EXPECT_EQ(boxes.error()[0].code, "sharding.state");
+    // Every second step: parts of these are no parts of the scan.
+    refused = cut_all(graph_of(operators, "every_second", {{f64, {6, 3}}}), random);
+    EXPECT_FALSE(refused.contains("t"));
+    EXPECT_EQ(refused["s"], "sharding.ordered_axis: the state is read at h[2 * s, @n], and along t each step needs the one "
+                            "before it");
 }
 
 }  // namespace

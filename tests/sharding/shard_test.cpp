@@ -462,7 +462,7 @@ TEST(ShardErrors, ReasonsAreSaid) {
               "sharding.grid");
 }
 
-TEST(ShardErrors, AnOrderedAxisIsNotCut) {
+TEST(Shard, AnOrderedAxisWithoutStatesIsCutAsAnyOther) {
     Body body;
     BodyNodes nodes(body);
     VariableId t = nodes.add_variable("t", Variable::Kind::ordered, 4);
@@ -483,11 +483,9 @@ TEST(ShardErrors, AnOrderedAxisIsNotCut) {
                          .params = {}});
     std::vector<Axis> axes = axes_of(graph, graph.operations[0]);
     ASSERT_EQ(axes.size(), 2u);
-    ASSERT_TRUE(axes[1].refusal);
-    EXPECT_EQ(axes[1].refusal->code, "sharding.ordered_axis");
-    EXPECT_FALSE(boxes_by(graph.operations[0], axes, {{"t", 2}}));
-    EXPECT_EQ(axes[1].refusal->reason, "each of its steps needs the one before it");
-    EXPECT_FALSE(shard(graph, OperationId(0), {{{0, 0}, {3, 2}}, {{0, 2}, {3, 4}}}));
+    EXPECT_TRUE(axes[1].ordered && !axes[1].refusal);
+    expect_whole(graph, sharded(graph, {{"t", 3}}));
+    expect_whole(graph, sharded(graph, {{"t", 2}, {"i", 2}}));
     expect_whole(graph, sharded(graph, {{"i", 2}}));
 }
 

@@ -79,7 +79,7 @@ def derived(operation):
     for axis, moves in sorted(axes, key=lambda pair: -max([abs(step) for step, *_ in pair[1].values()], default=0)):
         if not moves:
             continue
-        if axis["refusal"]:
+        if axis["refusal"] or axis["ordered"]:  # parts of steps wait for one another, which Shardy's factors cannot say
             kind = "need_replication"
         elif axis["cut"] != "passed":
             kind = "reduction"
