@@ -46,11 +46,12 @@ Command add_explain(CLI::App& app) {
     command->add_option("--target", options->target, "The machine to choose for: a tag, a file or JSON (this one)")
         ->type_name("TARGET");
     add_system(*command, options->system, options->place);
-    auto* shards = command
-                       ->add_option("--shard", options->shards,
-                                    "Cut it as heddle run does: the work of each part, what it touches, how it is combined")
-                       ->type_name("[OP.]AXIS=N[,...]|N|FILE.json")
-                       ->allow_extra_args(false);
+    auto* shards =
+        command
+            ->add_option("--shard", options->shards,
+                         "Cut it as heddle run does: the work of each part, what it touches, how it is combined")
+            ->type_name("[OP.]AXIS=N[,...]|N|FILE.json")
+            ->allow_extra_args(false);
     command
         ->add_flag("--one-round", options->one_round,
                    "Sums of exp(x - m) by the maximum m of each shard, rescaled when they are combined")

@@ -120,13 +120,13 @@ private:
             if (!before || before->stage != application.stage || before->part != application.part) list.emplace_back();
             before = &application;
             Stage& stage = list.back();
-            stage.title = application.part == "result"  ? "results"
-                          : application.is_partial ? "partial results: " + application.part
-                                                   : application.part;
+            stage.title = application.part == "result" ? "results"
+                          : application.is_partial     ? "partial results: " + application.part
+                                                       : application.part;
             if (application.is_partial) {
                 const auto& combination = sharding_->combinations[application.stage];
-                stage.combined = fmt::format("combined by {} into {}", combination.combiner,
-                                             graph_.tensor(combination.result).name);
+                stage.combined =
+                    fmt::format("combined by {} into {}", combination.combiner, graph_.tensor(combination.result).name);
             }
             for (const Region& region : application.inputs) add(stage.inputs, region, application.shard);
             for (const Region& region : application.outputs) add(stage.outputs, region, application.shard);

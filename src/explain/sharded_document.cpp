@@ -170,7 +170,8 @@ private:
             stage.clear();
         };
         for (const Application& application : sharding.applications) {
-            if (!stage.empty() && (application.stage != stage.front()->stage || application.part != stage.front()->part))
+            if (!stage.empty() &&
+                (application.stage != stage.front()->stage || application.part != stage.front()->part))
                 end_stage();
             combine(std::min(application.stage, sharding.combinations.size()));
             stage.push_back(&application);

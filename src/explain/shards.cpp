@@ -59,9 +59,9 @@ Json application_json(const Graph& graph, const Application& application, const 
                          {"end", application.index.end[axis].number()}});
     for (const Region& region : application.inputs) inputs.push_back(region_json(graph, region));
     for (const Region& region : application.outputs) outputs.push_back(region_json(graph, region));
-    return {{"shard", application.shard},   {"round", application.round}, {"stage", application.stage},
-            {"part", application.part},     {"is_partial", application.is_partial},
-            {"index", std::move(index)},    {"inputs", std::move(inputs)}, {"outputs", std::move(outputs)}};
+    return {{"shard", application.shard},  {"round", application.round},           {"stage", application.stage},
+            {"part", application.part},    {"is_partial", application.is_partial}, {"index", std::move(index)},
+            {"inputs", std::move(inputs)}, {"outputs", std::move(outputs)}};
 }
 
 Json combination_json(const Graph& graph, const sharding::Combination& combination) {
@@ -298,7 +298,9 @@ std::string shards_text(const Json& json) {
         if (next != stage) {
             combine(application["stage"].get<size_t>());
             const bool is_partial = application["is_partial"].get<bool>();
-            text += fmt::format("  {}\n", part == "result" ? "results" : is_partial ? "partial results, " + part : part);
+            text += fmt::format("  {}\n", part == "result" ? "results"
+                                          : is_partial     ? "partial results, " + part
+                                                           : part);
             stage = next;
         }
         std::vector<std::string> ranges;

@@ -100,7 +100,9 @@ private:
             if (!form || form->terms.size() != 1 || std::abs(form->terms.front().second) != 1) continue;
             const auto scan = group_of(step), by = group_of(form->terms.front().first);
             if (scan == groups.end() || by == groups.end() || scan == by || !are_joined(*scan, *by)) continue;
-            auto [first, second] = scan->index ? std::pair(scan, by) : by->index ? std::pair(by, scan) : std::pair(scan, by);
+            auto [first, second] = scan->index ? std::pair(scan, by)
+                                   : by->index ? std::pair(by, scan)
+                                               : std::pair(scan, by);
             first->variables.insert(first->variables.end(), second->variables.begin(), second->variables.end());
             second->variables.clear();
         }
@@ -348,7 +350,7 @@ private:
         bool along = std::ranges::any_of(used, [&](VariableId id) { return axis.contains(id); });
         VariableId own = own_axis(access, d);
         if (body_.variable(own).kind == Variable::Kind::ordered) {
-            if (!along) return std::nullopt;
+            if (!along || !accesses_.range(access, d).affine) return std::nullopt;  // which step: data decide
             return refused("sharding.ordered_axis", axis,
                            fmt::format("the state {}, and along {} each step needs the one before it",
                                        read_text(access), body_.variable(own).name),

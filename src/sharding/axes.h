@@ -32,7 +32,7 @@ struct Axis {
     std::vector<VariableId> variables;  // cut together; none of an operation without a body
     int32_t column = -1;                // the position among the index axes, or -1
     bool passed = false;                // parts of it are parts of outputs
-    bool ordered = false;               // a scan runs over it: a part begins with the states that the one before ends with
+    bool ordered = false;  // a scan runs over it: a part begins with the states that the one before ends with
     std::vector<NodeId> reductions;     // over one of its variables: their parts give partial results
     // For each input the dimensions that move; none: all shards read the same.
     std::vector<std::vector<Movement>> inputs;

@@ -46,8 +46,7 @@ BodyEquation all_steps(Body& body, LocalId id, int32_t output) {
 // Reads histories in place of states; variables keep their numbers.
 class HistoriesRead : public BodyRebuild<HistoriesRead> {
 public:
-    HistoriesRead(const Body& from, Body& to, VariableId step, std::map<LocalId, TensorIndex> inputs,
-                  bool are_all)
+    HistoriesRead(const Body& from, Body& to, VariableId step, std::map<LocalId, TensorIndex> inputs, bool are_all)
         : BodyRebuild(from, to), nodes_(to), step_(step), inputs_(std::move(inputs)) {
         to.variables = from.variables;
         if (are_all) to.variables[static_cast<size_t>(step)].kind = Variable::Kind::parallel;
@@ -83,7 +82,8 @@ private:
 };
 
 // What is known of a step by its variables alone stays known when the rest is cut.
-std::pair<int64_t, int64_t> steps_read(const BodyAccesses& accesses, int32_t input, const std::vector<int64_t>& extents) {
+std::pair<int64_t, int64_t> steps_read(const BodyAccesses& accesses, int32_t input,
+                                       const std::vector<int64_t>& extents) {
     for (const Access& access : accesses.accesses())
         if (access.tensor == input && !access.dead && !accesses.range(access, 0).affine) return {0, extents[0]};
     const Box box = read_region(accesses, input, extents);
@@ -149,7 +149,8 @@ void write_scan_part(Body& into, const Body& states, const std::vector<History>&
         made.push_back(into.node(copy.copy(all.value)).local());
         for (const Range& steps : written_by(part, histories[h])) {
             const VariableId step = nodes.add_variable("step", Variable::Kind::parallel, steps.length());
-            BodyEquation equation{static_cast<int32_t>(h), {step}, {plus(nodes, nodes.variable(step), steps.begin)}, {}};
+            BodyEquation equation{
+                static_cast<int32_t>(h), {step}, {plus(nodes, nodes.variable(step), steps.begin)}, {}};
             NodeList coordinates{plus(nodes, nodes.variable(step), steps.begin - part.steps.begin)};
             for (size_t d = 1; d < all.variables.size(); ++d) {
                 equation.variables.push_back(copy.variable(all.variables[d]));

@@ -73,8 +73,8 @@ private:
 
     Diagnostic both(const Axis& axis) const {
         return {.code = "sharding.fold",
-                .summary = fmt::format("axis '{}' of '{}' cannot be cut together with another reduction or a scan", axis.name,
-                                       operation_.name),
+                .summary = fmt::format("axis '{}' of '{}' cannot be cut together with another reduction or a scan",
+                                       axis.name, operation_.name),
                 .reason = "each part of it is a whole result, in which the other one is done",
                 .remedy = "cut one of the two, or cut the shards of the one along the other",
                 .params = {{"operation", operation_.name}, {"axis", axis.name}}};
@@ -205,7 +205,8 @@ private:
         inputs_ = operation_.inputs;
         const std::vector<VariableId> steps = cut_steps();
         for (;;) {
-            const std::vector<LocalId> states = steps.empty() ? std::vector<LocalId>() : next_states(rounds(*rest), steps);
+            const std::vector<LocalId> states =
+                steps.empty() ? std::vector<LocalId>() : next_states(rounds(*rest), steps);
             if (states.empty()) break;
             ScanApart apart = scan_apart(*rest, states, inputs_.size());
             std::vector<TensorId> behind = inputs_;
@@ -264,8 +265,7 @@ private:
             Box index = projected(box, needed);
             if (!done.emplace(index, place).second) return;
             const Range steps{index.start[axis], index.end[axis]};
-            const std::string part =
-                fmt::format("states over {} from {}", result_.axes[axis].name, steps.begin);
+            const std::string part = fmt::format("states over {} from {}", result_.axes[axis].name, steps.begin);
             Work made = work(shard_name(fmt::format("{} {}", operation_.name, part), box));
             ScanPart own{.steps = steps,
                          .is_last = steps.end == result_.axes[axis].extent.value(),
@@ -486,7 +486,8 @@ private:
             Work made = work(shard_name(operation_.name, box));
             made.outputs = targets(box);
             write_results(made.body, box, own);
-            add_application(box, place, round_, result_part(), !folded_.empty(), projected(box, needed), std::move(made));
+            add_application(box, place, round_, result_part(), !folded_.empty(), projected(box, needed),
+                            std::move(made));
         });
     }
 

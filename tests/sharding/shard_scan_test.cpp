@@ -222,7 +222,7 @@ TEST(ShardScan, OnlyStepsThatAreReadAreKept) {
 // Which step is read follows from parts of a reduction: it may be any.
 TEST(ShardScan, StepsThatDataDecide) {
     std::mt19937 random(7);
-    Graph graph = graph_of(operators, "chosen", {{f64, {7, 3}}});
+    const Graph graph = graph_of(operators, "chosen", {{f64, {7, 3}}});
     EXPECT_EQ(cut_all(graph, random).size(), 0u);
     expect_same_values(graph, random_feeds(graph, random, 1, 5), sharded(graph, {{"t", 2}, {"k", 3}}));
 }
@@ -236,7 +236,8 @@ TEST(ShardScan, WhateverAScanSaysIsCutAlongItsSteps) {
         const auto refused = cut_all(graph, random);
         if (HasFatalFailure()) return;
         bool ordered = false;
-        for (const Axis& axis : axes_of(graph, graph.operations[0])) ordered = ordered || (axis.ordered && !axis.refusal);
+        for (const Axis& axis : axes_of(graph, graph.operations[0]))
+            ordered = ordered || (axis.ordered && !axis.refusal);
         EXPECT_TRUE(ordered);
         for (const auto& [axis, why] : refused) EXPECT_TRUE(why.starts_with("sharding.state")) << axis << why;
     }
@@ -284,7 +285,8 @@ TEST(ShardScan, ShippedOperatorsWithAScan) {
         const auto refused = cut_all(graph, random);
         if (HasFatalFailure()) return;
         bool ordered = false;
-        for (const Axis& axis : axes_of(graph, graph.operations[0])) ordered = ordered || (axis.ordered && !axis.refusal);
+        for (const Axis& axis : axes_of(graph, graph.operations[0]))
+            ordered = ordered || (axis.ordered && !axis.refusal);
         EXPECT_TRUE(ordered);
         for (const auto& [axis, why] : refused) EXPECT_FALSE(why.starts_with("sharding.ordered")) << axis << why;
     }
@@ -307,8 +309,9 @@ TEST(ShardScanErrors, WhatEachStepNeedsWholeIsRefused) {
     // Every second step: parts of these are no parts of the scan.
     refused = cut_all(graph_of(operators, "every_second", {{f64, {6, 3}}}), random);
     EXPECT_FALSE(refused.contains("t"));
-    EXPECT_EQ(refused["s"], "sharding.ordered_axis: the state is read at h[2 * s, @n], and along t each step needs the one "
-                            "before it");
+    EXPECT_EQ(refused["s"],
+              "sharding.ordered_axis: the state is read at h[2 * s, @n], and along t each step needs the one "
+              "before it");
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ inline const Axis* axis_named(const std::vector<Axis>& axes, const std::string& 
 }
 
 inline Sharded sharded(const Graph& graph, const std::vector<std::pair<std::string, int64_t>>& parts,
-                        OperationId operation = OperationId(0), bool rescale = false) {
+                       OperationId operation = OperationId(0), bool rescale = false) {
     const Operation& of = graph.operations[static_cast<size_t>(operation)];
     auto boxes = boxes_by(of, axes_of(graph, of), parts);
     EXPECT_TRUE(boxes) << (boxes ? "" : render(boxes.error()));
