@@ -1,5 +1,7 @@
 #include "transport/connect.h"
 
+#include <algorithm>
+
 #include "support/file.h"
 #include "transport/in_process.h"
 #include "transport/mpi.h"
@@ -15,7 +17,10 @@ Result<std::shared_ptr<Transport>> connect(const ConnectOptions& options) {
     if (options.hosts.empty() && options.library.empty() && !launched_ranks()) {
         made = std::move(make_in_process(1, timeout).front());
     } else if (options.hosts.empty()) {
-        made = connect_mpi({.timeout = timeout, .library = options.library});
+        // A machine that is busy starts MPI slowly, however soon people want to hear of a process.
+        made = connect_mpi({.timeout = timeout,
+                            .start = std::max<std::chrono::milliseconds>(timeout, std::chrono::seconds(30)),
+                            .library = options.library});
     } else {
         auto text = read_file(options.hosts, most_hosts_bytes);
         if (!text) return heddle::fail(std::move(text.error()));

@@ -436,7 +436,7 @@ private:
 
 Result<std::unique_ptr<Transport>> connect_mpi(const MpiOptions& options) {
     MpiLock lock(mpi_mutex());
-    auto mpi = open_mpi(options.library, launched_ranks(), options.timeout);
+    auto mpi = open_mpi(options.library, launched_ranks(), options.start);
     lock.unlock();
     if (!mpi) return fail(std::move(mpi.error()));
     return std::make_unique<Mpi>(*mpi, options);

@@ -25,6 +25,7 @@ std::optional<LaunchedRanks> launched_ranks(const std::function<const char*(cons
 struct MpiOptions {
     // As transport.h says. A process that is busy is not silent: a thread of its own answers.
     std::chrono::milliseconds timeout = std::chrono::seconds(60);
+    std::chrono::milliseconds start = std::chrono::seconds(60);  // for all to come
     std::string library;            // a plug-in's file; empty: one of those that were built with Heddle
     int64_t piece_bytes = 1 << 30;  // longer messages are cut, since MPI counts in ints
 };
