@@ -139,7 +139,7 @@ TEST_F(OptimiseCommand, simulates_what_many_places_cost) {
     EXPECT_EQ(points[1]["bandwidth"], 50e9);
     for (const Json& point : points) {
         EXPECT_EQ(point["bytes"], 0);
-        EXPECT_NEAR(point["efficiency"].get<double>(), 1, 1e-9);
+        EXPECT_NEAR(point["efficiency"].get<double>(), 1, 0.05);  // what is fused depends on sizes
         const int64_t places = point["places"];
         EXPECT_EQ(point["result_bytes"], (places - 1) * 64 * 256 * 2);
         // Its weights, its rows of x, h and relu's or of y.
@@ -157,10 +157,9 @@ TEST_F(OptimiseCommand, simulates_a_step_of_training) {
     const Json points = Json::parse(outcome.output)["points"];
     ASSERT_EQ(points.size(), 2u);
     for (const Json& point : points) {
-        // Each place sends shares of its gradient, and receives those of others, then the results of all.
-        const int64_t places = point["places"], gradient = 256 * 512 * 4;
-        EXPECT_GE(point["bytes"], 2 * (places - 1) * gradient) << point;
-        EXPECT_LE(point["bytes"], 3 * (places - 1) * gradient) << point;
+        // Each place receives the shares of all others' gradients that it adds up; the sums stay where they are.
+        const double places = point["places"], gradient = 256 * 512 * 4;
+        EXPECT_NEAR(point["bytes"].get<double>() / ((places - 1) * gradient), 1, 0.01) << point;
         EXPECT_LT(point["efficiency"], 1.0);
     }
     EXPECT_EQ(points[0]["places_of_machine"], 1);
