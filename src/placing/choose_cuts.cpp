@@ -1,6 +1,7 @@
 #include "placing/choose_cuts.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <thread>
 
@@ -16,6 +17,22 @@ struct Way {
     CutCosts costs;
     sharding::Spreads spreads;
 };
+
+// Boxes of a place that make up one are that one: as of a cache, what was there and what is new.
+sharding::Spread in_few_boxes(const sharding::Spread& spread) {
+    std::map<sharding::PlaceId, std::vector<Box>> boxes;
+    for (const auto& [place, box] : spread) boxes[place].push_back(box);
+    sharding::Spread all;
+    for (const auto& [place, own] : boxes) {
+        Box around = own.front();
+        for (const Box& box : own) around = hull(around, box);
+        if (!overlapping(own) && total_volume(own) == around.volume())
+            all.emplace_back(place, around);
+        else
+            for (const Box& box : own) all.emplace_back(place, box);
+    }
+    return all;
+}
 
 class Search {
 public:
@@ -69,7 +86,7 @@ private:
     sharding::Spread made(const CutCosts& costs, size_t output) const {
         const TensorId tensor = graph_.outputs[output];
         const LayoutId layout = costs.made[tensor];
-        if (layout != Layouts::everywhere && !layouts_.spread(layout).empty()) return layouts_.spread(layout);
+        if (layout != Layouts::everywhere && !layouts_.spread(layout).empty()) return in_few_boxes(layouts_.spread(layout));
         sharding::Spread spread;  // no operation makes it, or it has no elements
         for (size_t place = 0; place < places_; place++)
             spread.emplace_back(place, Box::whole(graph_.tensor(tensor).type.shape));
