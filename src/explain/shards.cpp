@@ -160,7 +160,8 @@ std::optional<std::pair<std::vector<heddle::Box>, heddle::Box>> around_the_middl
     std::vector<heddle::Box> boxes = {heddle::Box{}};
     for (const Axis& axis : axes) {
         const int64_t extent = axis.extent.value(), at = extent / 2;
-        const bool is_cut = axis.column >= 0 && axis.reductions.empty() && !axis.fold && !axis.refusal && extent > 2;
+        const bool is_index = axis.column >= 0 && axis.reductions.empty() && !axis.fold && !axis.ordered;
+        const bool is_cut = is_index && !axis.refusal && extent > 2;
         middle.start.push_back(is_cut ? at : 0);
         middle.end.push_back(is_cut ? at + 1 : extent);
         const std::vector<int64_t> cuts =
