@@ -121,11 +121,12 @@ private:
     }
 
     void draw_head() {
-        svg_.text({margin, 28}, fmt::format("Ways to cut the program over up to {} place{}", *places_.rbegin(), *places_.rbegin() == 1 ? "" : "s"),
+        svg_.text({margin, 28},
+                  fmt::format("Ways to cut the program over up to {} place{}", *places_.rbegin(),
+                              *places_.rbegin() == 1 ? "" : "s"),
                   {.size = 15, .bold = true});
         const auto pale = std::ranges::count(is_best_, false);
-        const std::string more =
-            pale == 0 ? "" : "; pale: what sends less, or needs fewer places or operations";
+        const std::string more = pale == 0 ? "" : "; pale: what sends less, or needs fewer places or operations";
         svg_.text({margin, 48}, "line: what takes the least memory for its time" + more, {.colour = grey});
     }
 
@@ -189,7 +190,8 @@ private:
             for (size_t i = 0; i < std::min(front_.size(), most_rows); i++) {
                 if (is_best_[i] != strong) continue;
                 std::string text = std::to_string(i + 1);
-                if (strong) text += fmt::format(": mesh {}{}", mesh_text(front_[i].mesh), i == 0 ? ", the fastest" : "");
+                if (strong)
+                    text += fmt::format(": mesh {}{}", mesh_text(front_[i].mesh), i == 0 ? ", the fastest" : "");
                 const pictures::TextStyle style{
                     .size = strong ? 11.0 : 9.0, .colour = strong ? dark : grey, .bold = i == 0, .halo = true};
                 const Point centre = at(front_[i]);
@@ -230,7 +232,8 @@ private:
     }
 
     double draw_table(double y) {
-        constexpr std::array<std::string_view, 7> names = {"no.", "mesh", "time", "memory", "sent", "operations", "cut along"};
+        constexpr std::array<std::string_view, 7> names = {"no.",  "mesh",       "time",     "memory",
+                                                           "sent", "operations", "cut along"};
         for (size_t c = 0; c < names.size(); c++) put(c, y, names[c], grey, false);
         y += 6;
         svg_.line({{margin, y}, {all_width() - margin, y}}, "#bbb");
@@ -238,14 +241,13 @@ private:
         for (size_t n = 0; n < std::min(front_.size(), most_rows); n++, y += row) {
             const FrontPoint& point = front_[n];
             draw_dot({margin + 5, y - 4}, n);
-            const std::array<std::string, 7> cells = {
-                std::to_string(n + 1),
-                mesh_text(point.mesh),
-                fmt::format("{:.4g} ms", time_of(point)),
-                pictures::bytes_text(point.costs.peak_bytes),
-                pictures::bytes_text(point.costs.bytes),
-                std::to_string(point.costs.launches),
-                cuts_text(point.axes)};
+            const std::array<std::string, 7> cells = {std::to_string(n + 1),
+                                                      mesh_text(point.mesh),
+                                                      fmt::format("{:.4g} ms", time_of(point)),
+                                                      pictures::bytes_text(point.costs.peak_bytes),
+                                                      pictures::bytes_text(point.costs.bytes),
+                                                      std::to_string(point.costs.launches),
+                                                      cuts_text(point.axes)};
             for (size_t c = 0; c < cells.size(); c++) put(c, y, cells[c], dark, n == 0);
         }
         if (front_.size() > most_rows) put(1, y, fmt::format("and {} more", front_.size() - most_rows), grey, false);

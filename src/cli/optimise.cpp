@@ -197,9 +197,8 @@ Result<int> optimise(const OptimiseOptions& options) {
             return fail(std::move(written.error()));
     }
     if (!options.output.empty()) {
-        const std::string text = placing::print_cuts(
-            source.graph, fastest.mesh, fastest.axes,
-            fastest.program > 0 ? options.rules : std::vector<std::string>());
+        const std::string text = placing::print_cuts(source.graph, fastest.mesh, fastest.axes,
+                                                     fastest.program > 0 ? options.rules : std::vector<std::string>());
         if (auto written = write_file(options.output, text); !written) return fail(std::move(written.error()));
     }
     if (options.common.json) {

@@ -222,7 +222,8 @@ Command add_optimise(CLI::App& app) {
                                      "Of a step of training instead: the gradient of this loss, as for grad");
     loss->type_name("'reduce_mean(y)'");
     command
-        ->add_option("--wrt", options->wrt, "With --loss: with respect to these inputs and weights (all of float types)")
+        ->add_option("--wrt", options->wrt,
+                     "With --loss: with respect to these inputs and weights (all of float types)")
         ->type_name("'NAME,PATTERN*'")
         ->allow_extra_args(false)
         ->needs(loss);

@@ -36,8 +36,7 @@ Result<running::PlacesOptions> places_for(const RunOptions& options, std::shared
     auto said = placing::parse_cuts(options.shard.shards);
     if (!said) return fail(std::move(said.error()));
     return running::PlacesOptions{std::move(*said), std::move(transport), options.threads,
-                                  inference::make_kernel_cache(usable_folder(options.cache)),
-                                  this_machine()};
+                                  inference::make_kernel_cache(usable_folder(options.cache)), this_machine()};
 }
 
 namespace {

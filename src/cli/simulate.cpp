@@ -64,7 +64,8 @@ placing::MachineLinks links_of(const placing::Places& places, int64_t count) {
     for (int64_t p = 0; p < count; p++)
         if (p < 32 || p >= count - 32) machines.emplace(p, places.at(static_cast<size_t>(p)).machine);
     placing::MachineLinks links;
-    while (links.places < count && machines.contains(links.places) && machines.at(links.places) == machines.at(0)) links.places++;
+    while (links.places < count && machines.contains(links.places) && machines.at(links.places) == machines.at(0))
+        links.places++;
     const bool alike = std::ranges::all_of(machines, [&](const auto& place) {
         const auto first = machines.find(place.first - place.first % links.places);
         return first == machines.end() || first->second == place.second;
@@ -76,7 +77,8 @@ placing::MachineLinks links_of(const placing::Places& places, int64_t count) {
     for (const auto& [from, own] : machines)
         for (const auto& [to, other] : machines)
             if (from != to)
-                slow(own == other ? links.within : links.across, places.link(static_cast<size_t>(from), static_cast<size_t>(to)));
+                slow(own == other ? links.within : links.across,
+                     places.link(static_cast<size_t>(from), static_cast<size_t>(to)));
     if (links.places == count) links.across = links.within;
     if (!alike) links.across = links.slowest();
     if (links.places == count || !alike) links.places = 1;
@@ -228,10 +230,9 @@ void print_table(const std::vector<Point>& points) {
     for (const Point& point : points) {
         const auto& costs = point.costs;
         fmt::print("{:>7}  {:>8}  {:>10.4g}  {:>10.4g}  {:>11.4g}  {:>10}  {:>13}  {:>12}  {:>9.1f}%  {:>10.4g}\n",
-                   point.places, mesh_text(point.mesh), 1e3 * costs.seconds(),
-                   1e3 * costs.compute_seconds, 1e3 * costs.send_seconds, pictures::bytes_text(costs.bytes),
-                   pictures::bytes_text(costs.most_bytes), pictures::bytes_text(costs.peak_bytes),
-                   100 * point.efficiency, 1e3 * costs.gather_seconds);
+                   point.places, mesh_text(point.mesh), 1e3 * costs.seconds(), 1e3 * costs.compute_seconds,
+                   1e3 * costs.send_seconds, pictures::bytes_text(costs.bytes), pictures::bytes_text(costs.most_bytes),
+                   pictures::bytes_text(costs.peak_bytes), 100 * point.efficiency, 1e3 * costs.gather_seconds);
     }
 }
 

@@ -48,7 +48,8 @@ public:
     virtual ~Places() = default;
     // Of processes each calls it, with the same graph, for inputs that lie so. An output that is a state is the input the next
     // time: it stays where it is. Code running.spread: a spread input lies at other places than these.
-    virtual Result<std::shared_ptr<PlacedProgram>> compile(const Graph& graph, const std::vector<plan::Donation>& states,
+    virtual Result<std::shared_ptr<PlacedProgram>> compile(const Graph& graph,
+                                                           const std::vector<plan::Donation>& states,
                                                            const std::vector<Value>& inputs) = 0;
     // All of it, at each process: all call it, at the same point. Codes: those of transport.h, behind them running.gather.
     virtual Result<TensorData> gather(const SpreadTensor& tensor) = 0;

@@ -72,7 +72,8 @@ public:
 
 private:
     bool is_one_type(size_t input, size_t output) const {
-        const TensorType &in = graph_.tensor(graph_.inputs[input]).type, &out = graph_.tensor(graph_.outputs[output]).type;
+        const TensorType &in = graph_.tensor(graph_.inputs[input]).type,
+                         &out = graph_.tensor(graph_.outputs[output]).type;
         return in.dtype == out.dtype && in.extents() == out.extents();
     }
 
@@ -86,7 +87,8 @@ private:
     sharding::Spread made(const CutCosts& costs, size_t output) const {
         const TensorId tensor = graph_.outputs[output];
         const LayoutId layout = costs.made[tensor];
-        if (layout != Layouts::everywhere && !layouts_.spread(layout).empty()) return in_few_boxes(layouts_.spread(layout));
+        if (layout != Layouts::everywhere && !layouts_.spread(layout).empty())
+            return in_few_boxes(layouts_.spread(layout));
         sharding::Spread spread;  // no operation makes it, or it has no elements
         for (size_t place = 0; place < places_; place++)
             spread.emplace_back(place, Box::whole(graph_.tensor(tensor).type.shape));

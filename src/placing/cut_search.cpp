@@ -367,8 +367,8 @@ private:
             const Layouts::Step& settled = *steps_[o];
             difference += search_.sent(step, weights_) - search_.sent(settled, weights_);
             for (size_t i = 0; i < tensors.size(); i++) {
-                const bool matters = search_.last_read_[tensors[i]] > static_cast<int32_t>(o) ||
-                                     search_.asked_.contains(tensors[i]);
+                const bool matters =
+                    search_.last_read_[tensors[i]] > static_cast<int32_t>(o) || search_.asked_.contains(tensors[i]);
                 const bool differs = matters && step.after[i] != settled.after[i];
                 if (differs != is_changed(tensors[i])) open = differs ? open + 1 : open - 1;
                 changed_[tensors[i]] = differs ? step.after[i] : LayoutId{};

@@ -50,8 +50,8 @@ class CutSearch {
 public:
     // All but `spreads` outlive this. Each of `readers` gets all outputs but those of `spreads`, of which places get what that
     // says: nothing, where it says nothing.
-    CutSearch(const Graph& graph, const CutTable& table, Layouts& layouts, const std::vector<sharding::PlaceId>& readers,
-              const sharding::Spreads& spreads = {});
+    CutSearch(const Graph& graph, const CutTable& table, Layouts& layouts,
+              const std::vector<sharding::PlaceId>& readers, const sharding::Spreads& spreads = {});
 
     FoundCuts search(const CutWeights& weights, const SearchEffort& effort);
     CutCosts costs(const CutChoices& choices) const;
@@ -84,7 +84,8 @@ private:
     std::vector<bool> given_;                     // everywhere
     std::vector<LayoutId> begin_;                 // by TensorId
     std::vector<TensorId> live_;                  // before the first operation
-    std::vector<int32_t> last_read_;  // by TensorId: the last operation that reads or writes it; past all: none does, and it is asked for
+    std::vector<int32_t>
+        last_read_;  // by TensorId: the last operation that reads or writes it; past all: none does, and it is asked for
     mutable std::map<std::pair<TensorId, LayoutId>, std::pair<double, int64_t>> gathered_;  // seconds and bytes
     std::vector<Frame> frames_;
     std::vector<std::vector<int64_t>> loaded_;  // by operation and choice

@@ -111,7 +111,10 @@ public:
                 const auto number = static_cast<size_t>(tensor.number());
                 if (number < before.size() && before[number] == everywhere) continue;
                 const int32_t next = behind[number] + 1;
-                round = std::max(round, read(tensor, cut.element_bytes[number], box, work.place, next, number >= before.size()) ? next : next - 1);
+                round = std::max(round,
+                                 read(tensor, cut.element_bytes[number], box, work.place, next, number >= before.size())
+                                     ? next
+                                     : next - 1);
             }
             for (const auto& [tensor, box] : work.makes) {
                 int32_t& own = behind[static_cast<size_t>(tensor.number())];

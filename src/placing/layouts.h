@@ -54,7 +54,7 @@ public:
 
     struct Step {
         Sent sent;
-        double seconds = 0;  // that it takes to send
+        double seconds = 0;                // that it takes to send
         std::vector<LayoutId> after;       // of the operation's tensors, which also lie where they were brought
         std::vector<int64_t> inner_bytes;  // by place, of what is the operation's own
     };
@@ -80,7 +80,8 @@ private:
         }
     };
     class Traffic;
-    using Boxes = std::vector<Held>;  // ascending; those that lie in no other of their place, and of those that are made
+    using Boxes =
+        std::vector<Held>;  // ascending; those that lie in no other of their place, and of those that are made
     struct Key {
         const CutCost* cut;
         std::vector<LayoutId> before;

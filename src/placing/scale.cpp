@@ -55,7 +55,7 @@ Box written_by(Body body, const Box& range) {
 }
 
 Result<BoxWork> work_of_box(const Graph& own, const std::vector<sharding::Axis>& axes, const InProgram& in,
-                              const Box& box) {
+                            const Box& box) {
     // The parts before and behind are one box each: however many there are, this one does the same.
     std::vector<Box> boxes(1);
     std::vector<bool> is_cut;
@@ -432,20 +432,26 @@ private:
             bytes += within + across;
             waits.resize(std::max(waits.size(), static_cast<size_t>(round)));
             double& wait = waits[static_cast<size_t>(round) - 1];
-            if (within > 0) seconds += static_cast<double>(within) / links.within.bandwidth, wait = std::max(wait, links.within.latency);
-            if (across > 0) seconds += static_cast<double>(across) / links.across.bandwidth, wait = std::max(wait, links.across.latency);
+            if (within > 0)
+                seconds += static_cast<double>(within) / links.within.bandwidth,
+                    wait = std::max(wait, links.within.latency);
+            if (across > 0)
+                seconds += static_cast<double>(across) / links.across.bandwidth,
+                    wait = std::max(wait, links.across.latency);
         }
     };
 
     // Of boxes that a place has not: elements that others of its machine have made, and those that come from other machines.
     template <typename Made>
-    std::pair<int64_t, int64_t> from_where(const Standing& place, const std::vector<Box>& missing, const Made& made) const {
+    std::pair<int64_t, int64_t> from_where(const Standing& place, const std::vector<Box>& missing,
+                                           const Made& made) const {
         int64_t within = 0, across = 0;
         for (const Box& wanted : missing) {
             std::vector<Box> rest = {wanted};
             for (const size_t other : place.beside) {
                 std::vector<Box> less;
-                for (const Box& part : rest) std::ranges::move(without(part, made(places_[other])), std::back_inserter(less));
+                for (const Box& part : rest)
+                    std::ranges::move(without(part, made(places_[other])), std::back_inserter(less));
                 rest = std::move(less);
             }
             int64_t left = 0;
@@ -559,13 +565,14 @@ private:
     }
 
     // Parts are cut into shares where they are made, and put side by side where they are combined.
-    static void add_combining(const BoxWork::Combining& combining, const Box& share, int64_t count, int64_t result_bytes,
-                              OperationWork& work, double& kernels) {
+    static void add_combining(const BoxWork::Combining& combining, const Box& share, int64_t count,
+                              int64_t result_bytes, OperationWork& work, double& kernels) {
         const auto copied = static_cast<double>(int64_t{share.volume()});
         const auto elements = static_cast<double>(count) * copied;
         const auto copies = static_cast<double>(share == combining.range ? count : 2 * count - 1);
         work.operations += combining.operations * elements + copies * 2 * copied;
-        work.bytes += elements * static_cast<double>(combining.partial_bytes) + copied * static_cast<double>(result_bytes) +
+        work.bytes += elements * static_cast<double>(combining.partial_bytes) +
+                      copied * static_cast<double>(result_bytes) +
                       copies * 2 * copied * static_cast<double>(combining.partial_bytes);
         kernels += 1 + copies;
     }
@@ -610,7 +617,8 @@ private:
             if (given_[t]) continue;
             Received received;
             const auto missing = first.held.fetch(t, Box::whole(graph_.tensor(t).type.shape));
-            const auto [within, across] = from_where(first, missing, [&](const Standing& other) { return other.made.boxes(t); });
+            const auto [within, across] =
+                from_where(first, missing, [&](const Standing& other) { return other.made.boxes(t); });
             received.add(links_, within * element(t), across * element(t), 1);
             costs_.gathered_bytes += received.bytes;
             costs_.gather_seconds += received.seconds;

@@ -56,7 +56,8 @@ struct SpreadArray {
         std::string boxes;
         for (const inference::SpreadTensor::Part& part : tensor->parts)
             boxes += fmt::format("{}{} at {}", boxes.empty() ? "" : ", ", heddle::text(part.box), part.place);
-        return fmt::format("SpreadArray({}: {}[{}], {})", tensor->name, name(tensor->dtype), fmt::join(tensor->shape, ", "), boxes);
+        return fmt::format("SpreadArray({}: {}[{}], {})", tensor->name, name(tensor->dtype),
+                           fmt::join(tensor->shape, ", "), boxes);
     }
 };
 

@@ -27,7 +27,9 @@ public:
     Result<std::shared_ptr<inference::PlacedProgram>> compile(const Graph& graph,
                                                               const std::vector<plan::Donation>& states,
                                                               const std::vector<inference::Value>& inputs) override;
-    Result<TensorData> gather(const SpreadTensor& tensor) override { return gathered(tensor, options_.transport.get()); }
+    Result<TensorData> gather(const SpreadTensor& tensor) override {
+        return gathered(tensor, options_.transport.get());
+    }
     TensorData whole(const SpreadTensor& tensor) const override { return *gathered(tensor, nullptr); }
 
     // Code running.spread: it lies at other places.
@@ -64,8 +66,8 @@ public:
 
     bool takes(const std::vector<Value>& inputs) const override {
         for (size_t i = 0; i < inputs.size(); i++)
-            if (inputs[i].spread && (!inputs_[i] || spread_of(*inputs[i].spread) != *inputs_[i] ||
-                                     !places_->check(*inputs[i].spread)))
+            if (inputs[i].spread &&
+                (!inputs_[i] || spread_of(*inputs[i].spread) != *inputs_[i] || !places_->check(*inputs[i].spread)))
                 return false;
         return true;
     }
@@ -120,8 +122,11 @@ private:
 
     template <typename Take>
     std::shared_ptr<const SpreadTensor> spread_value(const Output& output, const Take& take) const {
-        auto value = std::make_shared<SpreadTensor>(SpreadTensor{
-            .name = output.name, .dtype = output.type.dtype, .shape = output.type.extents(), .parts = {}, .places = places_});
+        auto value = std::make_shared<SpreadTensor>(SpreadTensor{.name = output.name,
+                                                                 .dtype = output.type.dtype,
+                                                                 .shape = output.type.extents(),
+                                                                 .parts = {},
+                                                                 .places = places_});
         for (const auto& [at, box] : *output.spread) {
             auto& part = value->parts.emplace_back(at.number(), box, TensorData());
             for (size_t own = 0; own < started_.together->size(); own++)
@@ -165,8 +170,8 @@ std::vector<Inventory> inventories_for(const PlacesOptions& options, size_t plac
     return inventories_here(options.transport ? 1 : places, options.threads, options.kernels);
 }
 
-Result<Started> started(const Graph& graph, const PlacesOptions& options,
-                        const std::vector<sharding::PlaceId>& readers, const placing::SaidParts& parts) {
+Result<Started> started(const Graph& graph, const PlacesOptions& options, const std::vector<sharding::PlaceId>& readers,
+                        const placing::SaidParts& parts) {
     const auto said = cuts_of(options);
     if (!said) return fail(said.error());
     const auto target = common_target(options);
@@ -178,9 +183,8 @@ Result<Started> started(const Graph& graph, const PlacesOptions& options,
     auto processes = std::move(program->processes);
     const std::vector<Inventory> here =
         options.here.empty() ? inventories_for(options, processes.size()) : options.here;
-    auto together = options.transport
-                        ? Together::join(std::move(processes), options.transport, here.front())
-                        : Together::load(std::move(processes), here);
+    auto together = options.transport ? Together::join(std::move(processes), options.transport, here.front())
+                                      : Together::load(std::move(processes), here);
     if (!together) return fail(std::move(together.error()));
     return Started{std::move(*program), std::move(*together)};
 }

@@ -403,7 +403,8 @@ Result<Program::Values> Program::run_function(FunctionId function, Values argume
                                               transport::Transport* transport) {
     Frame frame(*this, function, taken, report, transport);
     auto results = frame.run(std::move(arguments));
-    if (!results && transport) transport->fail(results.error());  // while there is the memory that messages go from and to
+    if (!results && transport)
+        transport->fail(results.error());  // while there is the memory that messages go from and to
     return results;
 }
 

@@ -55,7 +55,8 @@ TensorData box_within(const TensorData& tensor, const Box& holds, const Box& box
 
 std::string digest_of(const SpreadTensor& tensor) {
     std::string text = fmt::format("{} {}[{}]", tensor.name, name(tensor.dtype), fmt::join(tensor.shape, ", "));
-    for (const SpreadTensor::Part& part : tensor.parts) text += fmt::format(" {}{}", part.place, heddle::text(part.box));
+    for (const SpreadTensor::Part& part : tensor.parts)
+        text += fmt::format(" {}{}", part.place, heddle::text(part.box));
     return "to be gathered " + cache::digest(text);  // of another length than what runs send
 }
 
@@ -65,7 +66,8 @@ std::vector<std::pair<size_t, Box>> sources_at(const SpreadTensor& tensor, int32
     const TensorId only(0);
     for (size_t i = 0; i < tensor.parts.size(); i++)
         if (!here || tensor.parts[i].here.data())
-            pieces.add(only, {tensor.parts[i].box, PlaceId(tensor.parts[i].place), TensorId(i), tensor.parts[i].box.start});
+            pieces.add(only,
+                       {tensor.parts[i].box, PlaceId(tensor.parts[i].place), TensorId(i), tensor.parts[i].box.start});
     std::vector<std::pair<size_t, Box>> sources;
     const Box whole = Box::whole({tensor.shape.begin(), tensor.shape.end()});
     if (whole.is_empty()) return sources;
@@ -152,11 +154,12 @@ Result<TensorData> gathered(const SpreadTensor& tensor, transport::Transport* tr
     if (!transport) return gathering.whole(0, true);
     if (auto done = gathering.exchange(*transport); !done) {
         Diagnostics problems = std::move(done.error());
-        problems.push_back({.code = "running.gather",
-                            .summary = fmt::format("'{}' was being gathered from {} processes", tensor.name, transport->size()),
-                            .expected = "all of them gather it, at the same point",
-                            .remedy = "call gather() in all processes, not in one alone",
-                            .params = {{"tensor", tensor.name}}});
+        problems.push_back(
+            {.code = "running.gather",
+             .summary = fmt::format("'{}' was being gathered from {} processes", tensor.name, transport->size()),
+             .expected = "all of them gather it, at the same point",
+             .remedy = "call gather() in all processes, not in one alone",
+             .params = {{"tensor", tensor.name}}});
         transport->fail(problems);
         return fail(std::move(problems));
     }

@@ -178,7 +178,8 @@ double Chooser::written_on(EquationIndex index, AxisId axis, const std::function
             for (size_t d = 0; d < made.left.size() && d < coordinates.size(); d++) {
                 const AxisId along = lone_axis(coordinates[d]);
                 if (lone_axis(made.left[d]) != axis || along < 0) continue;
-                total += of(movements_.of(other.tensor, other.left, along)) * std::min(1.0, points(other) / points(made));
+                total +=
+                    of(movements_.of(other.tensor, other.left, along)) * std::min(1.0, points(other) / points(made));
             }
         }
     }

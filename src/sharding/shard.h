@@ -112,7 +112,8 @@ struct PlacedGraph {
     std::vector<int32_t> turns = {};                   // too
     std::vector<Sharding> operations = {};             // by OperationId of the graph before
     std::map<TensorId, Assembler::Slice> slices = {};  // boxes of inputs and constants
-    std::vector<std::vector<TensorId>> outputs = {};   // by reader: what its graph's outputs are there, but those that stay
+    std::vector<std::vector<TensorId>> outputs =
+        {};  // by reader: what its graph's outputs are there, but those that stay
     // Parts of inputs and of outputs that stay, in the order of these, then as they lie.
     std::vector<std::pair<PlaceId, TensorId>> given = {}, kept = {};
     std::vector<Touched> touched = {};                 // of the graph before, in order

@@ -158,10 +158,27 @@ TEST_F(OptimiseCommand, simulates_what_many_places_cost) {
 
 // Gradients of weights are sums over the batch, which places add up.
 TEST_F(OptimiseCommand, simulates_a_step_of_training) {
-    const auto outcome =
-        heddle({"optimise", "--call", "y = relu(numpy_matmul(x, w))", "--input-type", "x=float32[batch, 256]", "--input-type",
-                "w=float32[256, 512]", "--loss", "reduce_mean(y)", "--wrt", "w", "--machines", "nvidia/superpod-h100",
-                "--simulate", "8,64", "--grow", "batch=64", "--shard", "batch=2", "--format", "json"});
+    const auto outcome = heddle({"optimise",
+                                 "--call",
+                                 "y = relu(numpy_matmul(x, w))",
+                                 "--input-type",
+                                 "x=float32[batch, 256]",
+                                 "--input-type",
+                                 "w=float32[256, 512]",
+                                 "--loss",
+                                 "reduce_mean(y)",
+                                 "--wrt",
+                                 "w",
+                                 "--machines",
+                                 "nvidia/superpod-h100",
+                                 "--simulate",
+                                 "8,64",
+                                 "--grow",
+                                 "batch=64",
+                                 "--shard",
+                                 "batch=2",
+                                 "--format",
+                                 "json"});
     ASSERT_EQ(outcome.status, 0) << outcome.errors;
     const Json points = Json::parse(outcome.output)["points"];
     ASSERT_EQ(points.size(), 2u);

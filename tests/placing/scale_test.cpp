@@ -18,7 +18,8 @@ using sharding::PlaceId;
 
 // So many places, of which some, one after another, are a machine with faster links.
 System system_of(int64_t places, const MachineLinks& links) {
-    System system = alike_processes(Target{}, static_cast<int32_t>(places), links.across.bandwidth, links.across.latency);
+    System system =
+        alike_processes(Target{}, static_cast<int32_t>(places), links.across.bandwidth, links.across.latency);
     for (Link& link : system.links) {
         if (system.memory(link.from).process / links.places != system.memory(link.to).process / links.places) continue;
         link.bandwidth = links.within.bandwidth;
@@ -82,7 +83,8 @@ struct Far {
         each.push_back(far(costs.scaled.seconds(), costs.exact.seconds()));
         bytes = std::max(bytes, off);
         seconds = std::max(seconds, each.back());
-        gathered = std::max(gathered, far(static_cast<double>(costs.scaled.gathered_bytes), static_cast<double>(costs.gathered)));
+        gathered = std::max(gathered,
+                            far(static_cast<double>(costs.scaled.gathered_bytes), static_cast<double>(costs.gathered)));
         equal += costs.scaled.bytes == costs.exact.bytes;
         all++;
     }
@@ -109,8 +111,9 @@ Far compare(const std::vector<int64_t>& sizes, const std::vector<Mesh>& meshes, 
             }
         }
     }
-    fmt::print("bytes of {} of {} equal; farthest: bytes {:.3g}, seconds {:.3g}, of nine in ten {:.3g}, results {:.3g}\n", far.equal,
-               far.all, far.bytes, far.seconds, far.seconds_of_most(), far.gathered);
+    fmt::print(
+        "bytes of {} of {} equal; farthest: bytes {:.3g}, seconds {:.3g}, of nine in ten {:.3g}, results {:.3g}\n",
+        far.equal, far.all, far.bytes, far.seconds, far.seconds_of_most(), far.gathered);
     return far;
 }
 

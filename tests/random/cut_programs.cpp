@@ -69,8 +69,10 @@ public:
     }
 
     void print_counts() const {
-        fmt::print("{} operations cut along {} axes, {} bit for bit; {} messages, {} bytes; {} inputs and {} outputs in parts\n",
-                   operations_, axes_, exactly_, messages_, bytes_, spread_inputs_, spread_outputs_);
+        fmt::print(
+            "{} operations cut along {} axes, {} bit for bit; {} messages, {} bytes; {} inputs and {} outputs in "
+            "parts\n",
+            operations_, axes_, exactly_, messages_, bytes_, spread_inputs_, spread_outputs_);
         for (const auto& [kind, count] : kinds_) fmt::print("{} {}\n", count, kind);
     }
 
@@ -107,7 +109,8 @@ private:
             const TensorType& type = graph.tensor(graph.inputs[i]).type;
             if (choices.below(2) == 0 && type.elements() > 0) parts.inputs[i] = random_spread(type, count, choices);
             const auto output = static_cast<size_t>(choices.below(static_cast<int64_t>(graph.outputs.size())));
-            const bool is_free = std::ranges::find(parts.states, output, &std::pair<size_t, size_t>::second) == parts.states.end();
+            const bool is_free =
+                std::ranges::find(parts.states, output, &std::pair<size_t, size_t>::second) == parts.states.end();
             if (is_free && choices.below(2) == 0) parts.states.emplace_back(i, output);
         }
         return parts;
@@ -130,7 +133,8 @@ private:
     }
 
     // What a place takes, of the program's inputs: all that is whole, then its parts; of all places where it is none.
-    static std::vector<TensorData> arguments(const Prepared& prepared, const sharding::Spreads& spreads, int32_t place = -1) {
+    static std::vector<TensorData> arguments(const Prepared& prepared, const sharding::Spreads& spreads,
+                                             int32_t place = -1) {
         std::vector<TensorData> arguments;
         const auto& inputs = prepared.graph.inputs;
         for (size_t i = 0; i < inputs.size(); i++)
@@ -191,14 +195,14 @@ private:
     };
 
     template <typename Ids, typename Values>
-    static void add_whole(const Prepared& prepared, const sharding::Spreads& spreads, const Ids& ids, const Values& values,
-                          std::vector<Found>& all) {
+    static void add_whole(const Prepared& prepared, const sharding::Spreads& spreads, const Ids& ids,
+                          const Values& values, std::vector<Found>& all) {
         size_t next = 0;
         for (size_t i = 0; i < prepared.graph.outputs.size(); i++) {
             if (spreads.outputs.contains(i)) continue;
             const TensorId output = prepared.graph.outputs[i];
-            all.push_back({i, Box::whole(prepared.graph.tensor(output).type.shape),
-                           values[static_cast<size_t>(ids[next++])]});
+            all.push_back(
+                {i, Box::whole(prepared.graph.tensor(output).type.shape), values[static_cast<size_t>(ids[next++])]});
         }
     }
 

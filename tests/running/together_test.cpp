@@ -265,7 +265,11 @@ const std::vector<plan::Donation> weights_stay = {{.output = 1, .input = 1}};
 const placing::SaidCuts by_columns = {{2}, {{"program.h", "out_col", 0}, {"program.n", "shape1", 0}}};
 
 PlacesOptions two_places(std::shared_ptr<transport::Transport> transport = nullptr) {
-    return {.said = by_columns, .transport = std::move(transport), .threads = 1, .kernels = nullptr, .target = detect_host()};
+    return {.said = by_columns,
+            .transport = std::move(transport),
+            .threads = 1,
+            .kernels = nullptr,
+            .target = detect_host()};
 }
 
 TEST(Spread, AStateStaysAndNothingIsSentForIt) {
@@ -299,8 +303,8 @@ TEST(Spread, WhatLiesOtherwiseIsBrought) {
     const Graph graph = layer_with_state();
     const auto places = make_places(two_places());
     const TensorData x = filled({8, 6}, 1), w = filled({6, 4}, 2), g = filled({6, 4}, 3);
-    auto rows = std::make_shared<inference::SpreadTensor>(inference::SpreadTensor{
-        .name = "w", .dtype = DType::float32, .shape = {6, 4}, .parts = {}, .places = places});
+    auto rows = std::make_shared<inference::SpreadTensor>(
+        inference::SpreadTensor{.name = "w", .dtype = DType::float32, .shape = {6, 4}, .parts = {}, .places = places});
     for (int32_t place = 0; place < 2; place++) {
         const Box box{{3 * place, 0}, {3 * place + 3, 4}};
         rows->parts.push_back({place, box, box_of(w, box)});
@@ -321,7 +325,8 @@ TEST(Spread, WhatLiesOtherwiseIsBrought) {
         const TensorData& of = (*expected)[static_cast<size_t>(graph.outputs[static_cast<size_t>(output)])];
         for (int64_t i = 0; i < of.size(); i++) EXPECT_NEAR(found.real_at(i), of.real_at(i), 1e-3);
     }
-    const auto others = make_places({.said = {{3}, {}}, .transport = nullptr, .threads = 1, .kernels = nullptr, .target = detect_host()});
+    const auto others = make_places(
+        {.said = {{3}, {}}, .transport = nullptr, .threads = 1, .kernels = nullptr, .target = detect_host()});
     auto refused = others->compile(graph, weights_stay, inputs);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error()[0].code, "running.spread");
