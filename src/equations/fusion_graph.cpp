@@ -341,8 +341,10 @@ FusionGraph::FusionGraph(const System& system) : makers(system.tensors.size()) {
     };
     const auto order = system.order();
     for (size_t i = 0; i < order.size(); i++) {
-        for (Expr read : reads(system.equation(order[i]))) place(place, read->tensor());
         const int32_t scan = system.equation(order[i]).scan;
+        // Of a scan, whose nodes stand side by side, before all of it.
+        for (size_t j = i; j < order.size() && (j == i || (scan >= 0 && system.equation(order[j]).scan == scan)); j++)
+            for (Expr read : reads(system.equation(order[j]))) place(place, read->tensor());
         builder.add_equation(order[i]);
         const bool last = i + 1 == order.size() || system.equation(order[i + 1]).scan != scan;
         if (scan >= 0 && last) builder.add_reads_of_scan(scan);

@@ -222,17 +222,14 @@ void ConditionedBody::find(NodeId id) {
     if (everywhere || !is_inside(nodes_.select(condition, id, none))) tied_.insert(id);
 }
 
-// Whether what is read for it at first hand is inside of its tensors wherever it is computed.
+// Whether what is read for it is inside of its tensors wherever it is computed, by way of locals too: these are computed where
+// they are asked for.
 bool ConditionedBody::is_inside(NodeId value) const {
     Body alone = *made_;
     alone.equations = {BodyEquation{0, FreeVariables(alone).list(value), {}, value}};
     const BodyAccesses accesses(alone);
     if (accesses.exhausted()) return false;
-    std::vector<bool> own(made_->nodes.size());  // not by way of a local, all of which is computed anyway
-    own[static_cast<size_t>(value)] = true;
-    for (size_t i = own.size(); i-- > 0;)
-        for (size_t operand = 0; own[i] && operand < made_->nodes[i].operands.size(); ++operand)
-            own[static_cast<size_t>(made_->nodes[i].operands[operand])] = true;
+    const auto own = used_by(*made_, {value});
     std::vector<std::span<const Size>> extents(extents_.begin(), extents_.end());
     if (std::ranges::any_of(accesses.failures(extents), [&](const FootprintFailure& failure) {
             return own[static_cast<size_t>(failure.access.node)];

@@ -98,6 +98,18 @@ TEST(Exchanges, WhatLeavesInAnotherLayoutIsCopiedAtOnce) {
     EXPECT_LT(touched(plan, "a").last, touched(plan, "r").first) << print(plan);
 }
 
+// Only a later one of its equations reads it.
+TEST(Exchanges, AScanReadsWhatComes) {
+    const Graph graph = graph_of("y, h = linear_attention(q, k, v)",
+                                 {input("q", {1, 2, 4, 6}), input("k", {1, 2, 4, 6}), input("v", {1, 2, 4, 3})});
+    for (int32_t number = 0; number < 3; number++) {
+        for (bool fuse : {true, false}) {
+            const Plan plan = planned(graph, {{true, {number}}}, fuse);
+            EXPECT_TRUE(plan.notes.empty()) << render(plan.notes);
+        }
+    }
+}
+
 // A row of what a convolution makes is sent, all of it lies by channels for the next one. So the vectors run along channels,
 // and what it reads, which lies so, need not be packed along the row.
 TEST(Exchanges, ARowThatLeavesDoesNotTurnTheVectors) {

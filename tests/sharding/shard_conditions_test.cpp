@@ -91,6 +91,36 @@ TEST(ShardConditions, OfSteps) {
     EXPECT_EQ(refused["k"].substr(0, 18), "sharding.condition");
 }
 
+// An array reads rows that there may not be, and only the sum asks for it, where there are. A template may not say this, but an
+// adjoint is so.
+TEST(ShardConditions, ByWayOfAnArray) {
+    Body body;
+    BodyNodes nodes(body);
+    const VariableId p = nodes.add_variable("p", Variable::Kind::index, 9);
+    const VariableId j = nodes.add_variable("j", Variable::Kind::parallel, 5);
+    const VariableId k = nodes.add_variable("k", Variable::Kind::reduction, 5);
+    const auto whole = [&](int64_t value) { return nodes.integer(value, DType::int64, true); };
+    const NodeId row = nodes.scalar(ScalarOp::subtract, {nodes.variable(p), whole(2)});
+    const LocalId rows = nodes.add_local(
+        {.name = "g", .dtype = f64, .variables = {j}, .value = nodes.read(TensorIndex(0), f64, {row, nodes.variable(j)})});
+    const NodeId sum =
+        nodes.reduce(Reducer::sum, f64, {k}, nodes.local(rows, f64, {nodes.variable(k)}), no_id);
+    const NodeId from = nodes.scalar(ScalarOp::greater_equal, {row, whole(0)}), to = nodes.scalar(ScalarOp::less, {row, whole(4)});
+    const NodeId there = nodes.scalar(ScalarOp::logical_and, {from, to});
+    body.equations.push_back({0, {p}, {nodes.variable(p)}, nodes.select(there, sum, nodes.real(3, f64, true))});
+    Graph graph;
+    graph.inputs = {graph.add_tensor("x", {f64, {4, 5}})};
+    graph.outputs = {graph.add_tensor("y", {f64, {9}})};
+    graph.add_operation({.name = "y",
+                         .operator_name = "rows",
+                         .inputs = graph.inputs,
+                         .outputs = graph.outputs,
+                         .index = {{"p", 9}},
+                         .body = std::make_shared<const Body>(std::move(body))});
+    std::mt19937 random(3);
+    EXPECT_EQ(cut_all(graph, random).size(), 0u);
+}
+
 // Of each condition both branches read what is under the one before: twice as many cases each time. A template's body may not
 // be so, but what is derived of one may.
 TEST(ShardConditions, ABodyTooLargeToLookAtIsNotCut) {
