@@ -88,7 +88,7 @@ private:
         for (size_t e = 0; e < options_.exchanges.size(); e++) {
             const Exchange& exchange = options_.exchanges[e];
             const std::vector<TensorIndex> awaited = before;
-            if (exchange.comes) before.clear();
+            if (exchange.comes && !exchange.tensors.empty()) before.clear();
             for (int32_t number : exchange.tensors) {
                 const auto n = static_cast<size_t>(number);
                 const TensorIndex t = exchange.comes ? system_.inputs[n] : system_.outputs[n];

@@ -62,6 +62,13 @@ TEST(Exchanges, WhatComesLaterIsReadBehindWhatLeaves) {
     }
 }
 
+// What comes need not be read here: the process hands it on.
+TEST(Exchanges, BehindWhatIsNotRead) {
+    const Graph graph = program("a = relu(x); y = add(a, r)", {input("x", {64}), input("r", {64})}, {"a", "y"});
+    const Plan plan = planned(graph, {{false, {0}}, {true, {}}, {true, {1}}});
+    EXPECT_LT(touched(plan, "a").last, touched(plan, "y").first) << print(plan);
+}
+
 TEST(Exchanges, ThroughSeveralOfThem) {
     const Graph graph = program("a = relu(x); b = exp(r); y = add(add(s, a), b)",
                                 {input("x", {64}), input("r", {64}), input("s", {64})}, {"a", "b", "y"});
