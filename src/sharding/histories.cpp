@@ -81,9 +81,22 @@ private:
     std::map<LocalId, TensorIndex> inputs_;
 };
 
+// Whether a condition, which may say more of a step than parts will know, stands around a read of the input.
+bool is_conditional(const Body& body, const BodyAccesses& accesses, int32_t input) {
+    return std::ranges::any_of(body.nodes, [&](const Node& node) {
+        const bool filters = node.kind == Node::Kind::reduce && node.operands.size() > 1;
+        if (node.kind != Node::Kind::select && !filters) return false;
+        const auto used = used_by(body, node.operands);
+        return std::ranges::any_of(accesses.accesses(), [&](const Access& access) {
+            return access.tensor == input && used[static_cast<size_t>(access.node)];
+        });
+    });
+}
+
 // What is known of a step by its variables alone stays known when the rest is cut.
-std::pair<int64_t, int64_t> steps_read(const BodyAccesses& accesses, int32_t input,
+std::pair<int64_t, int64_t> steps_read(const Body& body, const BodyAccesses& accesses, int32_t input,
                                        const std::vector<int64_t>& extents) {
+    if (is_conditional(body, accesses, input)) return {0, extents[0]};
     for (const Access& access : accesses.accesses())
         if (access.tensor == input && !access.dead && !accesses.range(access, 0).affine) return {0, extents[0]};
     const Box box = read_region(accesses, input, extents);
@@ -115,7 +128,7 @@ ScanApart scan_apart(const Body& body, const std::vector<LocalId>& states, size_
     const BodyAccesses accesses(apart.rest);
     for (History& history : apart.histories)
         std::tie(history.begin, history.end) =
-            steps_read(accesses, read[history.state].number(), type_of_history(body, history.state).extents());
+            steps_read(apart.rest, accesses, read[history.state].number(), type_of_history(body, history.state).extents());
     return apart;
 }
 

@@ -203,7 +203,7 @@ TEST(ShardScan, APartBeginsWithTheStateThatTheOneBeforeEndsWith) {
     };
     EXPECT_EQ(steps.applications[0].part, "states over t from 0");
     EXPECT_EQ(steps.applications[1].part, "states over t from 3");
-    EXPECT_EQ(region_of(steps.applications[0].outputs, "rnn h"), (Box{{1, 0, 0}, {4, 4, 6}}));
+    EXPECT_EQ(region_of(steps.applications[0].outputs, "rnn h"), (Box{{0, 0, 0}, {4, 4, 6}}));
     EXPECT_EQ(region_of(steps.applications[1].inputs, "rnn h"), (Box{{3, 0, 0}, {4, 4, 6}}));
     EXPECT_EQ(region_of(steps.applications[1].inputs, "X"), (Box{{3, 0, 0}, {5, 4, 3}}));
     EXPECT_EQ(region_of(steps.applications[1].outputs, "rnn h"), (Box{{4, 0, 0}, {6, 4, 6}}));
