@@ -127,8 +127,8 @@ ScanApart scan_apart(const Body& body, const std::vector<LocalId>& states, size_
     HistoriesRead(body, apart.rest, step, read, states_of(body, step).size() == states.size());
     const BodyAccesses accesses(apart.rest);
     for (History& history : apart.histories)
-        std::tie(history.begin, history.end) =
-            steps_read(apart.rest, accesses, read[history.state].number(), type_of_history(body, history.state).extents());
+        std::tie(history.begin, history.end) = steps_read(apart.rest, accesses, read[history.state].number(),
+                                                          type_of_history(body, history.state).extents());
     return apart;
 }
 

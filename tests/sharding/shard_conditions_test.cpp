@@ -101,11 +101,13 @@ TEST(ShardConditions, ByWayOfAnArray) {
     const VariableId k = nodes.add_variable("k", Variable::Kind::reduction, 5);
     const auto whole = [&](int64_t value) { return nodes.integer(value, DType::int64, true); };
     const NodeId row = nodes.scalar(ScalarOp::subtract, {nodes.variable(p), whole(2)});
-    const LocalId rows = nodes.add_local(
-        {.name = "g", .dtype = f64, .variables = {j}, .value = nodes.read(TensorIndex(0), f64, {row, nodes.variable(j)})});
-    const NodeId sum =
-        nodes.reduce(Reducer::sum, f64, {k}, nodes.local(rows, f64, {nodes.variable(k)}), no_id);
-    const NodeId from = nodes.scalar(ScalarOp::greater_equal, {row, whole(0)}), to = nodes.scalar(ScalarOp::less, {row, whole(4)});
+    const LocalId rows = nodes.add_local({.name = "g",
+                                          .dtype = f64,
+                                          .variables = {j},
+                                          .value = nodes.read(TensorIndex(0), f64, {row, nodes.variable(j)})});
+    const NodeId sum = nodes.reduce(Reducer::sum, f64, {k}, nodes.local(rows, f64, {nodes.variable(k)}), no_id);
+    const NodeId from = nodes.scalar(ScalarOp::greater_equal, {row, whole(0)}),
+                 to = nodes.scalar(ScalarOp::less, {row, whole(4)});
     const NodeId there = nodes.scalar(ScalarOp::logical_and, {from, to});
     body.equations.push_back({0, {p}, {nodes.variable(p)}, nodes.select(there, sum, nodes.real(3, f64, true))});
     Graph graph;
