@@ -595,6 +595,7 @@ Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, cons
     placed.turns = assembler.turns();
     placed.touched = assembler.touched();
     placed.slices = assembler.slices();
+    for (const auto& [at, output] : placed.kept) placed.slices.erase(output);  // it is somebody's result, too
     placed.of = assembler.of();
     if (!placed.graph.outputs.empty()) drop_unread(placed);
     placed.brought = brought_in(placed, assembler.shared(), readers);

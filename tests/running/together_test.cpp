@@ -299,6 +299,26 @@ TEST(Spread, AStateStaysAndNothingIsSentForIt) {
     }
 }
 
+// No operation makes it: each place has its part of what all have.
+TEST(Spread, AConstantStaysToo) {
+    Graph graph = layer_with_state();
+    const TensorData start_again = filled({6, 4}, 5);
+    graph.outputs[1] = graph.add_constant("start", start_again.clone());
+    auto made = start(graph, two_places(), {PlaceId(0)}, {.states = {{1, 1}}});
+    ASSERT_TRUE(made) << render(made.error());
+    const TensorData x = filled({8, 6}, 1), w = filled({6, 4}, 2), g = filled({6, 4}, 3);
+    const sharding::Spread& spread = made->program.cutting.spreads.outputs.at(1);
+    std::vector<std::vector<TensorData>> arguments(2, {x, g});
+    for (const auto& [place, box] : spread) arguments[static_cast<size_t>(place.number())].push_back(box_of(w, box));
+    auto results = made->together->run(arguments);
+    ASSERT_TRUE(results) << render(results.error());
+    for (const auto& [place, box] : spread) {
+        const TensorData &found = (*results)[static_cast<size_t>(place.number())].back(), expected = box_of(start_again, box);
+        ASSERT_EQ(found.shape(), expected.shape());
+        for (int64_t i = 0; i < expected.size(); i++) EXPECT_EQ(found.real_at(i), expected.real_at(i));
+    }
+}
+
 TEST(Spread, WhatLiesOtherwiseIsBrought) {
     const Graph graph = layer_with_state();
     const auto places = make_places(two_places());
