@@ -157,7 +157,8 @@ def link_goes_down_and_mpirun_ends(cluster, folder):
     cut_off(cluster, os.path.join(folder, "y.npy"), ALIVE)
     assert wait_until(lambda: cluster.process.poll() is not None, 40), f"mpirun is left:\n{cluster.text()}"
     assert cluster.process.returncode, cluster.text()
-    assert "lost communication" in cluster.text() or "transport." in cluster.text(), cluster.text()
+    # Ours, or what mpirun says of a daemon that it has lost: while it runs, or as if it had not begun.
+    assert any(part in cluster.text() for part in ("lost communication", "transport.", "daemons")), cluster.text()
 
 
 def on_a_cluster(test):
