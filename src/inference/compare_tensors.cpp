@@ -147,12 +147,11 @@ public:
 
 private:
     Result<void> add(const plan::Launch& launch) {
-        const auto& tree = *plan_.trees[static_cast<size_t>(launch.tree)];
         std::set<TensorId> read;
         std::vector<int32_t> written;
         for (size_t i = 0; i < launch.buffers.size(); i++) {
             int32_t b = launch.buffers[i];
-            if (tree.memories[i].kind != schedules::Memory::Kind::input)
+            if (plan::writes(plan_, launch, i))
                 written.push_back(b);
             else if (TensorId tensor = holds_[static_cast<size_t>(b)]; tensor >= 0)
                 read.insert(tensor);

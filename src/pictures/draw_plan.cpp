@@ -60,9 +60,8 @@ private:
 
     std::set<int32_t> written(const plan::Launch& launch) const {
         std::set<int32_t> list;
-        const auto& memories = plan_.trees[static_cast<size_t>(launch.tree)]->memories;
         for (size_t i = 0; i < launch.buffers.size(); i++) {
-            if (memories[i].kind != schedules::Memory::Kind::input) list.insert(launch.buffers[i]);
+            if (plan::writes(plan_, launch, i)) list.insert(launch.buffers[i]);
         }
         return list;
     }

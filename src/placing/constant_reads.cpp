@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "placing/layouts.h"
 #include "sharding/regions.h"
 
 namespace heddle::placing {
@@ -49,26 +50,19 @@ using Part = std::pair<Box, std::set<int32_t>>;
 // Of parts that share no point, and one more box: again such parts.
 std::vector<Part> with(std::vector<Part> parts, const Box& box, const std::set<int32_t>& readers) {
     std::vector<Part> made;
-    std::vector<Box> rest = {box};
+    std::vector<Box> held;
     for (Part& part : parts) {
+        held.push_back(part.first);
         if (!overlap(part.first, box)) {
             made.push_back(std::move(part));
             continue;
         }
         const Box common = intersection(part.first, box);
         for (Box& other : difference(part.first, common)) made.emplace_back(std::move(other), part.second);
-        std::vector<Box> left;
-        for (const Box& each : rest) {
-            if (!overlap(each, common))
-                left.push_back(each);
-            else
-                for (Box& other : difference(each, intersection(each, common))) left.push_back(std::move(other));
-        }
-        rest = std::move(left);
         part.second.insert(readers.begin(), readers.end());
         made.emplace_back(common, std::move(part.second));
     }
-    for (Box& each : rest) made.emplace_back(std::move(each), readers);
+    for (Box& each : without(box, held)) made.emplace_back(std::move(each), readers);
     return made;
 }
 

@@ -282,8 +282,8 @@ private:
     double bound_;
     std::vector<double> rest_;  // that operations from this one on cost at least
     double least_dropped_ = infinite;
-    std::vector<std::vector<std::pair<uint32_t, uint32_t>>>
-        trails_;  // by operation and way: the way before, and the cut
+    // By operation and way: the way before, and the cut.
+    std::vector<std::vector<std::pair<uint32_t, uint32_t>>> trails_;
 };
 
 // ---- exchanges of single cuts

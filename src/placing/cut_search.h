@@ -19,18 +19,17 @@ using CutChoices = std::vector<const CutChoice*>;
 struct CutCosts {
     double compute_seconds = 0, send_seconds = 0;  // of the slowest place in each operation
     int64_t bytes = 0;                             // that are sent
-    int64_t peak_bytes =
-        0;  // of the place that holds most: constants and inputs that it reads, tensors while they are read
+    // Of the place that holds most: constants and inputs that it reads, tensors while they are read.
+    int64_t peak_bytes = 0;
     int64_t launches = 0;          // operations, of the slowest place in each
     std::vector<int64_t> out, in;  // bytes by place
     std::vector<LayoutId> made;    // by TensorId, before outputs are gathered
     double seconds() const { return compute_seconds + send_seconds; }
 };
 
-// What counts for how many seconds.
+// What counts for how many seconds; loaded bytes are of constants, at the place that reads most of them.
 struct CutWeights {
-    double seconds = 1, byte = 0, loaded_byte = 0,
-           launch = 0;  // loaded: of constants, at the place that reads most of them
+    double seconds = 1, byte = 0, loaded_byte = 0, launch = 0;
 };
 
 struct SearchEffort {
@@ -84,8 +83,8 @@ private:
     std::vector<bool> given_;                     // everywhere
     std::vector<LayoutId> begin_;                 // by TensorId
     std::vector<TensorId> live_;                  // before the first operation
-    std::vector<int32_t>
-        last_read_;  // by TensorId: the last operation that reads or writes it; past all: none does, and it is asked for
+    // By TensorId: the last operation that reads or writes it; past all: none does, and it is asked for.
+    std::vector<int32_t> last_read_;
     mutable std::map<std::pair<TensorId, LayoutId>, std::pair<double, int64_t>> gathered_;  // seconds and bytes
     std::vector<Frame> frames_;
     std::vector<std::vector<int64_t>> loaded_;  // by operation and choice

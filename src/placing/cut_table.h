@@ -41,8 +41,8 @@ std::vector<std::string> axis_names(const OperationKind& kind, const CutChoice& 
 
 struct CutTable {
     std::vector<std::deque<CutChoice>> of_kind;
-    std::vector<std::vector<const CutChoice*>>
-        choices;  // by OperationId; at least one, not cut at all first where it may be
+    // By OperationId; at least one, not cut at all first where it may be.
+    std::vector<std::vector<const CutChoice*>> choices;
 };
 
 // Of a link; of a system the slowest.

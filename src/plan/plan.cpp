@@ -12,6 +12,11 @@
 #include "zspace/checked.h"
 
 namespace heddle::plan {
+bool writes(const Plan& plan, const Launch& launch, size_t position) {
+    const auto& tree = *plan.trees[static_cast<size_t>(launch.tree)];
+    return tree.memories[position].kind != schedules::Memory::Kind::input;
+}
+
 namespace {
 
 bool only_layout(const Batch& batch) {
@@ -170,11 +175,6 @@ Result<void> verify_tables(const Plan& plan) {
 bool lies_well(const Buffer& buffer) {
     if (buffer.kind == Buffer::Kind::constant) return buffer.constant->owned() || !buffer.constant->data();
     return buffer.kind != Buffer::Kind::input && buffer.kind != Buffer::Kind::output;
-}
-
-bool writes(const Plan& plan, const Launch& launch, size_t position) {
-    const auto& tree = *plan.trees[static_cast<size_t>(launch.tree)];
-    return tree.memories[position].kind != schedules::Memory::Kind::input;
 }
 
 Result<void> verify_launch(const Plan& plan, const Launch& launch) {

@@ -165,6 +165,9 @@ Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptio
 // The note of a plan that is made without passes and fusion, since what another one came to failed by `problem`.
 Diagnostic not_fused(const Diagnostic& problem);
 
+// Whether the launch writes to its buffer at this position.
+bool writes(const Plan& plan, const Launch& launch, size_t position);
+
 // An independent check: buffers lie as their tensors and maps say, inside of their memory and as kernels rely on; those
 // that live at one time share no bytes, whatever their sizes are; launches of a batch do not touch what another of it writes, every read comes
 // after a write, and launches fit their trees, tasks covering all of their axes; an output in the memory of an input is

@@ -58,14 +58,13 @@ void find_touched(const plan::Plan& plan, std::vector<Touched>& inputs, std::vec
     using Kind = plan::Buffer::Kind;
     for (size_t b = 0; b < plan.run.size(); b++) {
         for (const plan::Launch& launch : plan.run[b]) {
-            const auto& memories = plan.trees[static_cast<size_t>(launch.tree)]->memories;
             for (size_t i = 0; i < launch.buffers.size(); i++) {
                 const plan::Buffer& buffer = plan.buffers[static_cast<size_t>(launch.buffers[i])];
                 if (buffer.kind != Kind::input && buffer.kind != Kind::output) continue;
                 Touched& touched = (buffer.kind == Kind::input ? inputs : outputs)[static_cast<size_t>(buffer.index)];
                 touched.first = std::min(touched.first, b);
                 touched.last = b;
-                if (memories[i].kind != schedules::Memory::Kind::input) touched.made = b;
+                if (plan::writes(plan, launch, i)) touched.made = b;
             }
         }
     }
@@ -105,21 +104,41 @@ ExchangeTimes::ExchangeTimes(const plan::Plan& plan, const placing::Step& step, 
     }
     size_t over = 0, complete = step.exchanges.size();
     for (OfBatch& batch : batches_) over = batch.over = std::max(over, batch.over);
-    for (size_t b = batches_.size(), next = complete; b-- > 0; batches_[b].expected = next)
-        if (b + 1 < batches_.size() && batches_[b + 1].over != batches_[b].over) next = batches_[b + 1].over;
     // Behind a batch all is complete that no later batch makes.
     for (size_t b = batches_.size(); b-- > 0; complete = std::min(complete, completed[b]))
         batches_[b].complete = complete;
+    find_expected(step);
+    find_handed_on(step);
+}
+
+void ExchangeTimes::find_expected(const placing::Step& step) {
+    for (size_t b = batches_.size(), next = step.exchanges.size(); b-- > 0; batches_[b].expected = next)
+        if (b + 1 < batches_.size() && batches_[b + 1].over != batches_[b].over) next = batches_[b + 1].over;
     // Others have come about as far: for each message that has left one more may arrive.
     std::vector<size_t> comes;
     for (size_t e = 0; e < step.exchanges.size(); e++)
         if (step.exchanges[e].comes) comes.push_back(e + 1);
+    size_t left = 0, seen = 0;
     for (size_t b = 1; b < batches_.size() && !comes.empty(); b++) {
-        const auto left = std::count_if(step.exchanges.begin(),
-                                        step.exchanges.begin() + static_cast<ptrdiff_t>(batches_[b - 1].complete),
-                                        [](const Exchange& exchange) { return !exchange.comes; });
-        const size_t at_once = std::min(static_cast<size_t>(left), comes.size() - 1);
-        batches_[b].expected = std::max(batches_[b].expected, comes[at_once]);
+        for (; seen < batches_[b - 1].complete; seen++) left += !step.exchanges[seen].comes;
+        batches_[b].expected = std::max(batches_[b].expected, comes[std::min(left, comes.size() - 1)]);
+    }
+}
+
+void ExchangeTimes::find_handed_on(const placing::Step& step) {
+    std::map<ValueId, size_t> inputs, brought;
+    for (size_t i = 0; i < step.inputs.size(); i++) inputs[step.inputs[i]] = i;
+    exchanges_.resize(step.exchanges.size());
+    for (size_t e = 0; e < exchanges_.size(); e++) {
+        for (ValueId v : step.exchanges[e].values) {
+            if (!step.exchanges[e].comes) {
+                if (const auto from = brought.find(v); from != brought.end())
+                    exchanges_[e].handed_on = std::max(exchanges_[e].handed_on, from->second);
+                continue;
+            }
+            brought[v] = e + 1;
+            if (const auto input = inputs.find(v); input != inputs.end()) exchanges_[e].inputs.push_back(*input);
+        }
     }
 }
 
@@ -168,11 +187,7 @@ Result<void> ExchangingRun::expect(size_t count) {
         const Exchange& next = exchange(expected_);
         if (!next.comes) continue;
         if (auto done = messages_.expect(next.process, next.values); !done) return done;
-        for (ValueId v : next.values) {
-            const auto found = std::ranges::find(step_.inputs, v);
-            if (found != step_.inputs.end())
-                inputs_[static_cast<size_t>(found - step_.inputs.begin())] = values_[v].data();
-        }
+        for (const auto& [v, input] : times_.exchanges()[expected_].inputs) inputs_[input] = values_[v].data();
     }
     return {};
 }
@@ -195,13 +210,7 @@ Result<void> ExchangingRun::send(size_t count) {
     for (; sent_ < count; sent_++) {
         const Exchange& next = exchange(sent_);
         if (next.comes) continue;
-        const auto comes = [&](ValueId v) {
-            for (size_t e = over_; e < sent_; e++)
-                if (exchange(e).comes && std::ranges::find(exchange(e).values, v) != exchange(e).values.end())
-                    return true;
-            return false;
-        };
-        if (std::ranges::any_of(next.values, comes)) return {};
+        if (times_.exchanges()[sent_].handed_on > over_) return {};
         if (auto done = reported("send to", next, [&] { return messages_.send(next.process, next.values); }); !done)
             return done;
         is_over_[sent_] = true;

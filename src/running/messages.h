@@ -61,11 +61,20 @@ public:
         std::vector<size_t> begins;  // outputs, by number, that it is the first to touch
         std::vector<size_t> ends;    // inputs that nothing behind it reads
     };
+    struct OfExchange {
+        std::vector<std::pair<placing::ValueId, size_t>> inputs;  // what comes, and the number of the input that it is
+        size_t handed_on = 0;  // of what leaves: so many exchanges bring what it only hands on
+    };
     const std::vector<OfBatch>& batches() const { return batches_; }
+    const std::vector<OfExchange>& exchanges() const { return exchanges_; }
     const std::vector<size_t>& untouched() const { return untouched_; }  // outputs that no batch touches
 
 private:
+    void find_handed_on(const placing::Step& step);
+    void find_expected(const placing::Step& step);
+
     std::vector<OfBatch> batches_;
+    std::vector<OfExchange> exchanges_;
     std::vector<size_t> untouched_;
 };
 

@@ -244,7 +244,6 @@ public:
         }
         for (size_t i = 0; i < arguments.size(); i++) values_[function_.parameters[i]] = std::move(arguments[i]);
         for (size_t s = 0; s < function_.steps.size(); s++) {
-            if (auto ready = expect_ahead(s); !ready) return fail(std::move(ready.error()));
             if (auto done = report_ ? reported_step(s) : step(s); !done) return fail(std::move(done.error()));
             for (ValueId v : program_.last_read_[id_][s]) values_[v] = TensorData();
         }
@@ -313,7 +312,9 @@ private:
         case Step::Kind::call: return call(step);
         case Step::Kind::copy: return copy(step);
         case Step::Kind::send: return messages_.send(step.process, step.inputs);
-        case Step::Kind::receive: return messages_.await(step.process);
+        case Step::Kind::receive:
+            if (auto placed = messages_.expect(step.process, step.outputs); !placed) return placed;
+            return messages_.await(step.process);
         }
         return {};
     }
@@ -374,20 +375,6 @@ private:
         return {};
     }
 
-    // Memory for what is received before the step and before the next one that computes, so that it arrives while this
-    // one runs.
-    Result<void> expect_ahead(size_t step) {
-        for (int computing = 0; expected_ < function_.steps.size(); expected_++) {
-            const Step& next = function_.steps[expected_];
-            if (expected_ >= step && next.kind != Step::Kind::receive && next.kind != Step::Kind::send &&
-                ++computing > 1)
-                break;
-            if (next.kind != Step::Kind::receive) continue;
-            if (auto done = messages_.expect(next.process, next.outputs); !done) return done;
-        }
-        return {};
-    }
-
     Program& program_;
     const FunctionId id_;
     const Function& function_;
@@ -396,7 +383,6 @@ private:
     transport::Transport* const transport_;  // null: there is one process
     LiveValues values_;
     Messages messages_;
-    size_t expected_ = 0;  // receives before this step have memory
 };
 
 Result<Program::Values> Program::run_function(FunctionId function, Values arguments, MemoryId taken, RunReport* report,

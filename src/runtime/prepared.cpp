@@ -58,10 +58,6 @@ Contents contents_of(const TensorData& constant) {
     return {cache::digest({constant.data(), size}), {}};
 }
 
-bool writes(const plan::Plan& plan, const Launch& launch, size_t i) {
-    return plan.trees[static_cast<size_t>(launch.tree)]->memories[i].kind != schedules::Memory::Kind::input;
-}
-
 // Whose memory and whose code: nothing is shared between devices, or by backends whose results may differ.
 std::string origin_of(const CompileConfig& config, const codegen::Device* device) {
     return fmt::format("{} on {}", cache::digest(canonical_bytes(config)), static_cast<const void*>(device));

@@ -152,4 +152,13 @@ Result<void> check_boxes(const Operation& operation, const std::vector<Axis>& ax
     return {};
 }
 
+Cut uncut(const std::vector<Axis>& axes) {
+    Box all;
+    for (const Axis& axis : axes) {
+        all.start.push_back(0);
+        all.end.push_back(axis.extent.value());
+    }
+    return {.boxes = {std::move(all)}, .places = {}};
+}
+
 }  // namespace heddle::sharding

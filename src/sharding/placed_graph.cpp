@@ -5,6 +5,26 @@
 
 namespace heddle::sharding {
 
+void give_outputs(const Graph& graph, const std::vector<PlaceId>& readers, const Spreads& spreads, Assembler& assembler,
+                  PlacedGraph& placed) {
+    assembler.begin(no_id);
+    for (PlaceId reader : readers) {
+        auto& outputs = placed.outputs.emplace_back();
+        for (size_t i = 0; i < graph.outputs.size(); ++i)
+            if (!spreads.outputs.contains(i)) outputs.push_back(assembler.whole(graph.outputs[i], reader));
+    }
+    for (const auto& [number, spread] : spreads.outputs)
+        for (const auto& [at, box] : spread)
+            placed.kept.emplace_back(at, assembler.exactly(graph.outputs[number], box, at));
+    std::set<TensorId> read;
+    placed.graph.outputs.clear();
+    const auto give = [&](TensorId output) {
+        if (read.insert(output).second) placed.graph.outputs.push_back(output);
+    };
+    for (const auto& outputs : placed.outputs) std::ranges::for_each(outputs, give);
+    for (const auto& [at, output] : placed.kept) give(output);
+}
+
 void drop_unread(PlacedGraph& placed) {
     Graph& graph = placed.graph;
     std::vector<bool> read(graph.tensors.size(), false), kept(graph.operations.size(), false);

@@ -8,6 +8,10 @@
 
 namespace heddle::sharding {
 
+// What readers get, and what stays, by what operations have made.
+void give_outputs(const Graph& graph, const std::vector<PlaceId>& readers, const Spreads& spreads, Assembler& assembler,
+                  PlacedGraph& placed);
+
 // Parts that nothing asks for, boxes of a tensor that no later operation reads, are not made.
 void drop_unread(PlacedGraph& placed);
 

@@ -544,15 +544,6 @@ Graph emptied(const Graph& graph) {
     return result;
 }
 
-Cut uncut(const std::vector<Axis>& axes) {
-    Box all;
-    for (const Axis& axis : axes) {
-        all.start.push_back(0);
-        all.end.push_back(axis.extent.value());
-    }
-    return {.boxes = {std::move(all)}, .places = {}};
-}
-
 Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, const std::vector<PlaceId>& readers,
                           const Spreads& spreads, bool counts_unread) {
     PlacedGraph placed{.graph = emptied(graph)};
@@ -575,22 +566,7 @@ Result<PlacedGraph> place(const Graph& graph, const std::vector<Cut>& cuts, cons
         }
         placed.operations.push_back(std::move(*sharded));
     }
-    assembler.begin(no_id);
-    for (PlaceId reader : readers) {
-        auto& outputs = placed.outputs.emplace_back();
-        for (size_t i = 0; i < graph.outputs.size(); ++i)
-            if (!spreads.outputs.contains(i)) outputs.push_back(assembler.whole(graph.outputs[i], reader));
-    }
-    for (const auto& [number, spread] : spreads.outputs)
-        for (const auto& [at, box] : spread)
-            placed.kept.emplace_back(at, assembler.exactly(graph.outputs[number], box, at));
-    std::set<TensorId> read;
-    placed.graph.outputs.clear();
-    const auto give = [&](TensorId output) {
-        if (read.insert(output).second) placed.graph.outputs.push_back(output);
-    };
-    for (const auto& outputs : placed.outputs) std::ranges::for_each(outputs, give);
-    for (const auto& [at, output] : placed.kept) give(output);
+    give_outputs(graph, readers, spreads, assembler, placed);
     placed.places = assembler.places();
     placed.turns = assembler.turns();
     placed.touched = assembler.touched();

@@ -9,8 +9,8 @@
 namespace heddle::transport {
 
 struct ConnectOptions {
-    std::string
-        hosts;  // a file with an address a line, by rank (tcp.h); empty: MPI, or, without a launcher, this process alone
+    // A file with an address a line, by rank (tcp.h); empty: MPI, or, without a launcher, this process alone.
+    std::string hosts;
     int rank = 0;         // this process's line of it; -1: as a launcher says
     std::string library;  // a plug-in's file of MPI; empty: the launcher's own
     double timeout = 60;  // seconds without a word of another process
