@@ -158,7 +158,8 @@ def link_goes_down_and_mpirun_ends(cluster, folder):
     assert wait_until(lambda: cluster.process.poll() is not None, 40), f"mpirun is left:\n{cluster.text()}"
     assert cluster.process.returncode, cluster.text()
     # Ours, or what mpirun says of a daemon that it has lost: while it runs, or as if it had not begun.
-    assert any(part in cluster.text() for part in ("lost communication", "transport.", "daemons")), cluster.text()
+    said = ("lost communication", "transport.", "unable to reliably start one or more daemons")
+    assert any(part in cluster.text() for part in said), cluster.text()
 
 
 def on_a_cluster(test):
